@@ -1,0 +1,98 @@
+"""Event lines: what happened to one agent, one JSON object a line, in `events/<id>.jsonl`.
+
+    {"v": 1, "ts": "2026-11-30T13:00:00.123Z", "source": "hook", "event": "Stop", "session_id": "…",
+     "turn_id": "…", …}
+
+`source` is `hook` (the engine reported), `drain` or `cli` (fleet acted). `event` is the engine's own event name
+for hooks. `turn_id` is Claude Code's prompt_id or Codex's turn_id. An event is a fact, never a judgement. A torn
+or foreign line is skipped by readers. The file is rotated once to `.jsonl.1`.
+"""
+
+from __future__ import annotations
+
+import json
+import os
+
+from fleet.formats.atomic import append_line
+from fleet.formats.times import rfc3339_ms
+
+TYPE_CHECKING = False
+if TYPE_CHECKING:
+    from collections.abc import Iterator
+    from typing import Any
+
+BLOCK_BYTES = 64 * 1024
+PROMPT_HEAD_CHARACTERS = 300
+
+
+def line(wall: float, source: str, event: str, fields: dict[str, Any]) -> bytes:
+    """One event line, without its newline. Fields that are None are left out."""
+    data: dict[str, Any] = {"v": 1, "ts": rfc3339_ms(wall), "source": source, "event": event}
+    data.update((k, v) for k, v in fields.items() if v is not None)
+    return json.dumps(data, ensure_ascii=True, separators=(",", ":")).encode()
+
+
+def append(path: str, wall: float, source: str, event: str, fields: dict[str, Any], max_bytes: int = 0) -> None:
+    """Append one event; with *max_bytes* over 0 the file is rotated first when it is larger than that."""
+    if max_bytes:
+        try:
+            if os.stat(path).st_size > max_bytes:
+                os.replace(path, path + ".1")
+        except OSError:
+            pass
+    append_line(path, line(wall, source, event, fields))
+
+
+def lines_from_end(path: str, limit_bytes: int | None = None) -> Iterator[bytes]:
+    """
+    The lines of *path* from the last to the first, reading blocks from its end.
+
+    A missing file has no lines; a last line without its newline comes as it is (it may be torn).
+
+    Args:
+        limit_bytes: stop after about that many bytes from the end; the line cut by it is not yielded.
+    """
+    try:
+        fd = os.open(path, os.O_RDONLY | os.O_NONBLOCK | os.O_CLOEXEC)
+    except OSError:
+        return
+    try:
+        position = os.fstat(fd).st_size
+        floor = 0 if limit_bytes is None else max(0, position - limit_bytes)
+        parts: list[bytes] = []  # the beginning-less line that is being put together, last block first
+        while position > floor:
+            size = min(BLOCK_BYTES, position - floor)
+            position -= size
+            block = os.pread(fd, size, position)
+            if not block:
+                return
+            head, newline, rest = block.partition(b"\n")
+            if not newline:
+                parts.append(block)
+                continue
+            *middle, last = rest.split(b"\n")
+            parts.append(last)
+            whole = b"".join(reversed(parts))
+            if whole:
+                yield whole
+            yield from (one for one in reversed(middle) if one)
+            parts = [head]
+        whole = b"".join(reversed(parts))
+        if whole and floor == 0:
+            yield whole
+    except OSError:
+        return
+    finally:
+        os.close(fd)
+
+
+def read_from_end(path: str, limit_bytes: int | None = None) -> Iterator[dict[str, Any]]:
+    """The events of *path*, newest first, going on into the rotated file; what is no event is skipped."""
+    for one in (path, path + ".1"):
+        for raw in lines_from_end(one, limit_bytes):
+            try:
+                data = json.loads(raw)
+            except (ValueError, RecursionError):
+                continue
+            if isinstance(data, dict) and isinstance(data.get("event"), str):
+                yield data

@@ -1,0 +1,73 @@
+"""The queue entry of a handoff, `queue/spawn-fresh-<old_id>.json`: eight keys, both ids pre-allocated.
+
+Its removal is the commit point of the handoff. Written with schema_version 1; 1 and 2 are read (2 is the source
+system's later form; keys of it that are not used here are left alone).
+"""
+
+from __future__ import annotations
+
+import os
+
+from fleet.errors import BadFile
+from fleet.formats.atomic import create_file, encode, read_object
+from fleet.formats.ids import is_id, new_id, session_name
+from fleet.formats.times import rfc3339
+
+TYPE_CHECKING = False
+if TYPE_CHECKING:
+    from collections.abc import Mapping
+    from typing import Any
+
+    from fleet.formats.layout import Layout
+
+SCHEMA_VERSION = 2
+PREFIX = "spawn-fresh-"
+SUFFIX = ".json"
+
+
+def id_of_name(name: str) -> str | None:
+    """The old agent's id in an entry's file name, or None for any other name."""
+    middle = name.removeprefix(PREFIX).removesuffix(SUFFIX)
+    return middle if name == PREFIX + middle + SUFFIX and is_id(middle) else None
+
+
+def new(record: Mapping[str, Any], document: str, wall: float) -> dict[str, Any]:
+    """An entry that hands *record*'s work over by *document*."""
+    successor = new_id()
+    return {
+        "schema_version": 1,
+        "old_agent_id": record["id"],
+        "handoff_doc": document,
+        "project": record["project"],
+        "task_id": record["task_id"],
+        "new_agent_id": successor,
+        "new_session": session_name(successor),
+        "enqueued_at": rfc3339(wall),
+    }
+
+
+def enqueue(layout: Layout, entry: Mapping[str, Any]) -> bool:
+    """Publish *entry* unless one for the same old agent is queued already; whether this call did it."""
+    return create_file(layout.entry(entry["old_agent_id"]), encode(entry))
+
+
+def read(path: str) -> dict[str, Any]:
+    """
+    The entry at *path*, checked against its file name.
+
+    Raises:
+        FileNotFoundError: there is none (any more).
+        BadFile, NewerSchema: it cannot be used; nothing in it may become a path.
+    """
+    data = read_object(path, schema=SCHEMA_VERSION)
+    old = id_of_name(os.path.basename(path))
+    if old is None or data.get("old_agent_id") != old:
+        raise BadFile(path, f"old_agent_id is {data.get('old_agent_id')!r}")
+    if not is_id(data.get("new_agent_id")) or data["new_agent_id"] == old:
+        raise BadFile(path, f"new_agent_id is {data.get('new_agent_id')!r}")
+    if data.get("new_session") != session_name(data["new_agent_id"]):
+        raise BadFile(path, f"new_session is {data.get('new_session')!r}")
+    document = data.get("handoff_doc")
+    if not isinstance(document, str) or not os.path.isabs(document) or "\0" in document:
+        raise BadFile(path, f"handoff_doc is {document!r}")
+    return data

@@ -1,0 +1,136 @@
+"""What an engine's own log says about the end of a conversation: what was said since a prompt, and by whom.
+
+Claude Code 2.1.197: `user` lines hold prompts (content is a text), tool results (a list of tool_result), Stop hook
+feedback and interrupt marks (a list of texts, or a text); `attachment` lines hold what a hook injected. Codex
+0.171.0: `response_item` messages by role, `item_completed` events, `turn_aborted`. Both are read backwards.
+"""
+
+from __future__ import annotations
+
+import json
+
+from fleet.formats.events import lines_from_end
+
+TYPE_CHECKING = False
+if TYPE_CHECKING:
+    from collections.abc import Iterator
+    from typing import Any
+
+LOOK_BACK_BYTES = 4 * 1024 * 1024
+INTERRUPTED = "[Request interrupted by user"
+FEEDBACK = "Stop hook feedback:"
+
+
+class Said:
+    """One thing in a conversation. `kind`: prompt, feedback, interrupt, injected, assistant, tool, result."""
+
+    __slots__ = ("kind", "text", "turn_id")
+
+    def __init__(self, kind: str, text: str = "", turn_id: str | None = None) -> None:
+        self.kind = kind
+        self.text = text
+        self.turn_id = turn_id
+
+
+def claude(path: str, limit_bytes: int = LOOK_BACK_BYTES) -> Iterator[Said]:
+    """The conversation of a Claude Code transcript from its end backwards, main chain only."""
+    for raw in lines_from_end(path, limit_bytes):
+        if b'"user"' not in raw and b'"assistant"' not in raw and b'"attachment"' not in raw:
+            continue
+        data = _object(raw)
+        if data is None or data.get("isSidechain") is True:
+            continue
+        if data.get("type") == "attachment":
+            attachment = data.get("attachment")
+            if isinstance(attachment, dict) and str(attachment.get("type", "")).startswith("hook_"):
+                yield Said("injected", _text(attachment.get("content")))
+            continue
+        message = data.get("message")
+        if not isinstance(message, dict):
+            continue
+        if data.get("type") == "assistant":
+            if message.get("model") != "<synthetic>":
+                yield from reversed(list(_assistant(message.get("content"))))
+        elif data.get("type") == "user":
+            said = _user(message.get("content"))
+            said.turn_id = data.get("promptId") if isinstance(data.get("promptId"), str) else None
+            yield said
+
+
+def _assistant(content: object) -> Iterator[Said]:
+    if isinstance(content, str):
+        yield Said("assistant", content)
+    for part in content if isinstance(content, list) else ():
+        if isinstance(part, dict) and part.get("type") == "text":
+            yield Said("assistant", str(part.get("text", "")))
+        elif isinstance(part, dict) and part.get("type") == "tool_use":
+            yield Said("tool", f"{part.get('name')} {json.dumps(part.get('input'), ensure_ascii=False)}")
+
+
+def _user(content: object) -> Said:
+    if isinstance(content, list) and any(isinstance(p, dict) and p.get("type") == "tool_result" for p in content):
+        return Said("result", _text(content))
+    text = _text(content)
+    if text.startswith(INTERRUPTED):
+        return Said("interrupt", text)
+    return Said("feedback" if text.startswith(FEEDBACK) else "prompt", text)
+
+
+def _text(content: object) -> str:
+    if isinstance(content, str):
+        return content
+    if isinstance(content, list):
+        parts = (p.get("text", p.get("content")) if isinstance(p, dict) else p for p in content)
+        return "\n".join(_text(p) for p in parts if isinstance(p, (str, list)))
+    return ""
+
+
+def codex(path: str, limit_bytes: int = LOOK_BACK_BYTES) -> Iterator[Said]:
+    """The conversation of a Codex rollout from its end backwards."""
+    for raw in lines_from_end(path, limit_bytes):
+        data = _object(raw)
+        payload = data.get("payload") if data else None
+        if data is None or not isinstance(payload, dict):
+            continue
+        kind = payload.get("type")
+        if data.get("type") == "response_item":
+            if kind == "message":
+                yield _codex_message(payload)
+            elif kind in ("function_call", "custom_tool_call", "local_shell_call"):
+                yield Said("tool", f"{payload.get('name', kind)} {payload.get('arguments', payload.get('input', ''))}")
+            elif isinstance(kind, str) and kind.endswith("_output"):
+                yield Said("result", _text(payload.get("output")))
+        elif data.get("type") == "event_msg" and kind == "turn_aborted":
+            yield Said("interrupt", "", payload.get("turn_id"))
+
+
+def _codex_message(payload: dict[str, Any]) -> Said:
+    text = _text(payload.get("content"))
+    about = payload.get("internal_chat_message_metadata_passthrough")
+    turn = about.get("turn_id") if isinstance(about, dict) else None
+    role = payload.get("role")
+    if role == "assistant":
+        return Said("assistant", text, turn)
+    if role == "developer":
+        return Said("injected", text, turn)
+    if text.startswith("<hook_prompt"):
+        return Said("feedback", text, turn)
+    return Said("injected" if text.startswith("<environment_context") else "prompt", text, turn)
+
+
+READERS = {"claude-code": claude, "fake": claude, "codex": codex}
+
+
+def backwards(engine: str, path: object, limit_bytes: int = LOOK_BACK_BYTES) -> Iterator[Said]:
+    """What was said, newest first, in the log of *engine*; nothing for an engine whose log is not read."""
+    reader = READERS.get(engine)
+    if reader is not None and isinstance(path, str) and path:
+        yield from reader(path, limit_bytes)
+
+
+def _object(raw: bytes) -> dict[str, Any] | None:
+    try:
+        data = json.loads(raw)
+    except (ValueError, RecursionError):
+        return None
+    return data if isinstance(data, dict) else None

@@ -1,0 +1,134 @@
+"""How full a context is, read from the end of an engine's own log, so that the cost does not grow with it.
+
+Claude Code 2.1.197 writes one `assistant` line per tool call with the same usage; subagents have files of their
+own, older versions mark them isSidechain; API errors are lines of the model `<synthetic>` with zero usage. Output
+tokens do not count: they are part of the next request's input. After a `compact_boundary` nothing is known until the
+next answer. Codex 0.171.0 writes `token_count` events with the last request's usage and the model's window.
+"""
+
+from __future__ import annotations
+
+import json
+import re
+
+from fleet.formats.events import lines_from_end
+
+TYPE_CHECKING = False
+if TYPE_CHECKING:
+    from collections.abc import Mapping
+    from typing import Any
+
+LOOK_BACK_BYTES = 8 * 1024 * 1024
+_LONG_CONTEXT = re.compile(r"\[(\d+)([mk])\]$")
+_DATE = re.compile(r"[-@](20\d{6}|latest)(-v\d+)?(:\d+)?$")
+_CLOUD = re.compile(r"^(?:[a-z-]+\.)?(?:anthropic|openai|google)[./]")
+
+
+class Usage:
+    """The last known fill of a context."""
+
+    __slots__ = ("model", "tokens", "window")
+
+    def __init__(self, tokens: int, model: str | None, window: int | None) -> None:
+        self.tokens = tokens
+        self.model = model
+        self.window = window
+
+    @property
+    def percent(self) -> float | None:
+        """Tokens of the window in percent, two decimals; None when the window is not known."""
+        return round(self.tokens * 100 / self.window, 2) if self.window else None
+
+
+def window_of(model: str | None, windows: Mapping[str, int]) -> int | None:
+    """
+    The context window of *model* in tokens, or None for an unknown one: never a guess.
+
+    A suffix `[1m]` or `[200k]` names the window itself; a date, a version and a cloud prefix are dropped.
+    """
+    if not model:
+        return None
+    if model in windows:
+        return windows[model]
+    long = _LONG_CONTEXT.search(model)
+    if long:
+        return int(long[1]) * (1_000_000 if long[2] == "m" else 1_000)
+    plain = _DATE.sub("", _CLOUD.sub("", model))
+    return windows.get(plain)
+
+
+def _count(usage: Mapping[str, Any], *names: str) -> int | None:
+    total = 0
+    for name in names:
+        value = usage.get(name, 0)
+        if isinstance(value, bool) or not isinstance(value, (int, float)):
+            return None
+        total += int(value)
+    return total
+
+
+def claude(path: str, windows: Mapping[str, int]) -> Usage | None:
+    """The last main-chain usage in a Claude Code transcript; None when there is none (yet, or since compaction)."""
+    for raw in lines_from_end(path, LOOK_BACK_BYTES):
+        if b'"usage"' not in raw and b"compact_boundary" not in raw:
+            continue
+        data = _object(raw)
+        if data is None or data.get("isSidechain") is True:
+            continue
+        if data.get("type") == "system" and data.get("subtype") == "compact_boundary":
+            return None
+        message = data.get("message")
+        if data.get("type") != "assistant" or not isinstance(message, dict):
+            continue
+        model = message.get("model")
+        usage = message.get("usage")
+        if model == "<synthetic>" or not isinstance(usage, dict):
+            continue
+        tokens = _count(usage, "input_tokens", "cache_read_input_tokens", "cache_creation_input_tokens")
+        if tokens:
+            name = model if isinstance(model, str) else None
+            return Usage(tokens, name, window_of(name, windows))
+    return None
+
+
+def codex(path: str, windows: Mapping[str, int]) -> Usage | None:
+    """The last request's usage in a Codex rollout, over the window that Codex itself names there."""
+    for raw in lines_from_end(path, LOOK_BACK_BYTES):
+        if b"token_count" not in raw and b'"compacted"' not in raw:
+            continue
+        data = _object(raw)
+        if data is None:
+            continue
+        if data.get("type") == "compacted":
+            return None
+        payload = data.get("payload")
+        if not isinstance(payload, dict) or payload.get("type") != "token_count":
+            continue
+        info = payload.get("info")
+        last = info.get("last_token_usage") if isinstance(info, dict) else None
+        if not isinstance(info, dict) or not isinstance(last, dict):
+            continue
+        tokens = _count(last, "input_tokens")
+        if tokens:
+            named = windows.get("codex")
+            window = info.get("model_context_window")
+            usable = isinstance(window, int) and not isinstance(window, bool) and window > 0
+            return Usage(tokens, None, named or (window if usable else None))
+    return None
+
+
+READERS = {"claude-code": claude, "fake": claude, "codex": codex}
+
+
+def read(engine: str, path: object, windows: Mapping[str, int]) -> Usage | None:
+    """The usage in the log of *engine*, or None when there is none to be had."""
+    reader = READERS.get(engine)
+    return reader(path, windows) if reader and isinstance(path, str) and path else None
+
+
+def _object(raw: bytes) -> dict[str, Any] | None:
+    try:
+        data = json.loads(raw)
+    except (ValueError, RecursionError):
+        return None
+    return data if isinstance(data, dict) else None

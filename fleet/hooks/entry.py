@@ -1,0 +1,240 @@
+"""The one program behind every hook of every engine: `on_event.py <engine> <event> [user]`, payload on stdin.
+
+It writes an event line, its agent's health fields, and, when it is time, a handoff or a message into the turn. It
+never fails or delays the agent: every error goes to `logs/hook-errors.log` and the exit status is always 0.
+`user` marks hooks installed for a person's own agents: they leave an agent that fleet dispatched to its own hooks.
+"""
+
+from __future__ import annotations
+
+import json
+import os
+import sys
+import time
+
+from fleet.formats import delivery, events, handoff, messages, record, texts, usage
+from fleet.formats.handoff_doc import number
+from fleet.formats.ids import is_id
+from fleet.formats.layout import Layout
+from fleet.formats.record import HOOK_FIELDS, Held
+from fleet.formats.states import HandoffType, Reason
+from fleet.formats.times import rfc3339
+from fleet.hooks import history, inbox, policy
+from fleet.hooks.config import load
+from fleet.hooks.identity import speaks_for
+from fleet.hooks.kick import kick
+from fleet.hooks.payload import Payload, parse
+from fleet.hooks.policy import Act
+
+TYPE_CHECKING = False
+if TYPE_CHECKING:
+    from typing import Any
+
+LOCK_SECONDS = 3.0
+ERROR_LOG = "hook-errors.log"
+FAILURES = {"authentication_failed": Reason.LOGIN, "rate_limit": Reason.LIMIT}
+CLEARED = {"blocked": False, "blocked_reason": None, "blocked_since": None}
+
+
+def main(argv: list[str]) -> int:
+    """Run one hook; always 0."""
+    agent_id = os.environ.get("FLEET_AGENT_ID")
+    if not agent_id or len(argv) < 2 or "user" in argv[2:]:
+        return 0
+    home = os.environ.get("FLEET_HOME") or os.path.expanduser("~/.fleet")
+    layout = Layout(os.path.abspath(home))
+    try:
+        if is_id(agent_id) and os.path.exists(layout.record(agent_id)):
+            call = parse(argv[0], argv[1], sys.stdin.buffer.read())
+            answer = Hook(layout, agent_id, call, load(os.environ.get("FLEET_HOOK_CONFIG")), time.time()).run()
+            if answer:
+                sys.stdout.write(json.dumps(answer) + "\n")
+                sys.stdout.flush()
+    except BaseException as e:  # noqa: BLE001  # a hook must never fail or block its agent, whatever happens
+        _log(layout, argv, agent_id, e)
+    return 0
+
+
+def _log(layout: Layout, argv: list[str], agent_id: str, error: BaseException) -> None:
+    import traceback  # noqa: PLC0415  # only a failing hook pays for it
+
+    try:
+        os.makedirs(layout.logs, mode=0o700, exist_ok=True)
+        with open(os.path.join(layout.logs, ERROR_LOG), "a", encoding="utf-8") as f:
+            f.write(f"{rfc3339(time.time())} {agent_id} {' '.join(argv)}\n")
+            f.write("".join(traceback.format_exception(error)))
+    except OSError:
+        pass
+
+
+class Hook:
+    """One call for one agent."""
+
+    def __init__(self, layout: Layout, agent_id: str, call: Payload, config: dict[str, Any], wall: float) -> None:
+        self.layout = layout
+        self.id = agent_id
+        self.call = call
+        self.config = config
+        self.wall = wall
+        self.acted: dict[str, Any] = {}
+        self.kick = False
+
+    def run(self) -> dict[str, Any] | None:
+        """Write what happened and return what is to be printed as JSON."""
+        if not speaks_for(record.read(self.layout.record(self.id))["pid"]):
+            return None
+        self._event(self.call.event, self.call.facts())  # before the lock: a busy lock must not lose the evidence
+        with Held(self.layout, self.id, sync=False, timeout_seconds=LOCK_SECONDS) as held:
+            if held.data is None:
+                return None
+            answer = self._handle(held)
+            if self.acted:
+                self._event(history.ACTED, {"on": self.call.event, "turn_id": self.call.turn_id, **self.acted})
+        if self.kick:
+            kick(self.layout, self.config, self.wall)
+        return answer
+
+    def _event(self, name: str, fields: dict[str, Any]) -> None:
+        path = self.layout.event_log(self.id)
+        events.append(path, self.wall, "hook", name, fields, int(self.config["max_event_bytes"]))
+
+    def _handle(self, held: Held) -> dict[str, Any] | None:
+        assert held.data is not None
+        event = self.call.event
+        self._settle(held)
+        fields: dict[str, Any] = {"last_activity_ts": rfc3339(self.wall)}
+        answer = None
+        if event == "UserPromptSubmit":
+            fields |= {"needs_input": False, **CLEARED}
+            answer = self._with_prompt()
+        elif event == "Stop":
+            fields |= CLEARED
+            reasons, text = self._at_stop(held, fields)
+            if text:
+                self.acted["block"] = reasons
+                answer = {"decision": "block", "reason": text}
+            fields["needs_input"] = not text
+        elif event == "StopFailure":
+            fields |= self._failure()
+        elif event == "Interrupt":
+            fields |= {"needs_input": True, **CLEARED}
+        elif event == "PreCompact":
+            act, kind = policy.precompact(
+                held.data, self.call.text("trigger"), queued=handoff.is_queued(self.layout, self.id)
+            )
+            if act == Act.PRODUCE and kind is not None:
+                self._produce(held, kind)
+        elif event == "PermissionRequest":
+            fields |= self._blocked(Reason.PERMISSION)
+        elif event == "SessionStart" and self.call.text("source") != "compact":
+            fields |= {"needs_input": True, **CLEARED}
+        if event == "PostCompact" or (event == "SessionStart" and self.call.text("source") == "clear"):
+            fields |= {"context_pct": None, "context_source": None}
+        fields["inbox_pending"] = messages.any_undelivered(self.layout, self.id)
+        held.set({k: v for k, v in fields.items() if k in HOOK_FIELDS})
+        return answer
+
+    def _settle(self, held: Held) -> None:
+        assert held.data is not None
+        moved = delivery.settle(
+            self.layout, held.data, self.call.event, self.call.turn_id, self.wall, self.call.transcript_path
+        )
+        if moved:
+            self.acted["settled"] = {message_id: str(state) for message_id, state in moved}
+
+    def _blocked(self, reason: Reason) -> dict[str, Any]:
+        return {"blocked": True, "blocked_reason": str(reason), "blocked_since": rfc3339(self.wall)}
+
+    def _failure(self) -> dict[str, Any]:
+        reason = FAILURES.get(self.call.text("error"))
+        return {"needs_input": True, **(self._blocked(reason) if reason else CLEARED)}
+
+    def _offer(self, via: str) -> str:
+        text, ids = inbox.offer(
+            self.layout, self.id, via=via, turn_id=self.call.turn_id, session_id=self.call.text("session_id"),
+            wall=self.wall, config=self.config,
+        )  # fmt: skip
+        if ids:
+            self.acted["offered"] = ids
+        return text
+
+    def _with_prompt(self) -> dict[str, Any] | None:
+        if handoff.is_queued(self.layout, self.id):
+            return None  # the messages go on to the successor
+        text = self._offer("prompt")
+        if not text:
+            return None
+        return {"hookSpecificOutput": {"hookEventName": "UserPromptSubmit", "additionalContext": text}}
+
+    def _at_stop(self, held: Held, fields: dict[str, Any]) -> tuple[list[str], str]:
+        """Measure, decide, and return why the turn is to go on and with which text; empty when it may end."""
+        assert held.data is not None
+        fill = usage.read(self.call.engine, self.call.transcript_path, self.config["windows"])
+        percent = fill.percent if fill else None
+        fields |= {"context_pct": percent, "context_source": "hook" if fill else None}
+        if fill and percent is None:
+            self._event("UnknownModel", {"model": fill.model, "tokens": fill.tokens})
+        at = policy.level(fill, self.config)
+        queued = handoff.is_queued(self.layout, self.id)
+        pending = held.data["handoff_type"] == HandoffType.YELLOW
+        act, kind = policy.decide(
+            held.data,
+            at,
+            queued=queued,
+            milestone=not queued and pending and history.milestone_reached(self.call),
+            reminded=history.reminded(self.layout, self.id) if at and held.data["mode"] != "execute" else at,
+            wall=self.wall,
+            rerequest_seconds=float(self.config["rerequest_seconds"]),
+        )
+        if act == Act.PRODUCE and kind is not None:
+            held.data["context_pct"] = percent
+            self._produce(held, kind)
+        if queued or self.kick:
+            self.kick = True
+            return [], ""
+        return self._injections(held, act, kind, at, percent, fields)
+
+    def _injections(
+        self,
+        held: Held,
+        act: Act,
+        kind: HandoffType | None,
+        at: policy.Level,
+        percent: float | None,
+        fields: dict[str, Any],
+    ) -> tuple[list[str], str]:
+        reasons: list[str] = []
+        parts: list[str] = []
+        if self._may_block("message") and (text := self._offer("stop")):
+            reasons.append("message")
+            parts.append(text)
+        if act == Act.REQUEST and self._may_block("handoff"):
+            reasons.append("handoff")
+            parts.append(texts.handoff_request(self.layout.draft(self.id)))
+            fields |= {"handoff_type": str(kind), "handoff_type_at": rfc3339(self.wall)}
+        if act == Act.REMIND and self._may_block("reminder") and held.data is not None:
+            reasons.append("reminder")
+            parts.append(texts.mode_reminder(held.data["mode"], number(percent)))
+            self.acted["reminded"] = int(at)
+        return reasons, inbox.SEPARATOR.join(parts)
+
+    def _may_block(self, reason: str) -> bool:
+        """Whether the row of blocks for *reason* is still short enough, or was broken by a tool call."""
+        row = history.blocks_in_a_row(self.layout, self.id, reason)
+        return row < int(self.config["stop_blocks_in_a_row"]) or history.had_tool_call(self.call)
+
+    def _produce(self, held: Held, kind: HandoffType) -> None:
+        """Stamp, write document and entry, and take the stamp back when that failed."""
+        assert held.data is not None
+        before = {name: held.data[name] for name in ("handoff_type", "handoff_type_at")}
+        held.set({"handoff_type": str(kind), "handoff_type_at": rfc3339(self.wall)})
+        try:
+            path = handoff.produce(
+                self.layout, held.data, kind, self.wall,
+                context_pct=held.data["context_pct"], last_message=self.call.text("last_assistant_message"),
+            )  # fmt: skip
+        except BaseException:
+            held.set(before)
+            raise
+        self.acted["handoff"] = {"type": str(kind), "document": path}
+        self.kick = True

@@ -1,0 +1,1 @@
+"""What things are: frozen records and pure judgements. No input, no output."""

@@ -1,0 +1,1 @@
+"""Processes by identity: a pid is somebody only together with its start time."""

@@ -1,0 +1,56 @@
+"""Reading an agent's event lines, and adding fleet's own."""
+
+from __future__ import annotations
+
+import os
+
+from fleet.formats import events
+from fleet.formats.atomic import ensure_dir
+
+TYPE_CHECKING = False
+if TYPE_CHECKING:
+    from collections.abc import Iterator
+    from typing import Any
+
+    from fleet.clock import Clock
+    from fleet.formats.layout import Layout
+
+TAIL_BYTES = 128 * 1024
+
+#: What only an engine that has taken its prompt reports.
+ACCEPTED = frozenset({"UserPromptSubmit", "Stop", "StopFailure", "PreCompact", "PermissionRequest", "Interrupt"})
+
+
+class Journal:
+    """Event lines under `events/`."""
+
+    def __init__(self, layout: Layout, clock: Clock) -> None:
+        self.layout = layout
+        self._clock = clock
+
+    def tell(self, agent_id: str, event: str, *, source: str = "drain", **fields: Any) -> None:
+        """Append a line about an agent."""
+        events.append(self.layout.event_log(agent_id), self._clock.wall(), source, event, fields)
+
+    def newest_first(self, agent_id: str, limit_bytes: int | None = TAIL_BYTES) -> Iterator[dict[str, Any]]:
+        """The agent's events, also of an ended agent."""
+        path = self.layout.event_log(agent_id)
+        if not os.path.exists(path):
+            path = os.path.join(self.layout.events, "archive", agent_id + ".jsonl")
+        return events.read_from_end(path, limit_bytes)
+
+    def accepted(self, agent_id: str) -> bool:
+        """Whether the agent's engine has ever taken a prompt."""
+        return any(
+            e["event"] in ACCEPTED and e.get("source") == "hook" for e in self.newest_first(agent_id, limit_bytes=None)
+        )
+
+    def archive(self, agent_id: str) -> None:
+        """Move the agent's event files to the archive. Safe to repeat."""
+        folder = os.path.join(self.layout.events, "archive")
+        ensure_dir(folder)
+        for name in (agent_id + ".jsonl", agent_id + ".jsonl.1"):
+            try:
+                os.replace(os.path.join(self.layout.events, name), os.path.join(folder, name))
+            except FileNotFoundError:
+                continue

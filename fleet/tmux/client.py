@@ -1,0 +1,156 @@
+"""One tmux server by its socket, asked by plain subprocess calls with a deadline.
+
+Measured on 3.3a, 3.5a and 3.8: exit status 1 means both "no such session" and "could not connect", so the text on
+standard error decides; anything unknown is "could not look". A client whose locale is not UTF-8 gets every control
+character of a format replaced, so fields are separated by `|` with free text last, and -u is always given. Targets
+are ids or `=name:`; a bare name is matched by prefix. `kill-session -t ""` kills some session: never an empty target.
+A whole command over 16 kB is refused; text goes by load-buffer on standard input.
+"""
+
+from __future__ import annotations
+
+import os
+import re
+import shutil
+import subprocess
+from dataclasses import dataclass
+
+from fleet.errors import EnvironmentMissing, Unreachable
+from fleet.formats.atomic import ensure_dir
+from fleet.formats.states import Existence
+
+OLDEST = (3, 2)
+SOCKET_PATH_BYTES = 103  #: macOS allows 104 with the closing NUL, Linux 108
+TIMEOUT_SECONDS = 10.0
+
+_NO_SESSION = re.compile(r"can't find (?:session|window|pane)|session not found")
+_NO_SERVER = re.compile(
+    r"no server running on|error connecting to .*\((?:No such file or directory|Connection refused)\)"
+)
+
+
+def default_socket(environ: dict[str, str]) -> str:
+    """The socket of the user's default server."""
+    folder = environ.get("TMUX_TMPDIR") or "/tmp"  # noqa: S108  # where tmux itself puts it
+    return os.path.join(os.path.realpath(folder), f"tmux-{os.getuid()}", "default")
+
+
+@dataclass(frozen=True, slots=True)
+class Answer:
+    """What one tmux call said."""
+
+    status: int
+    out: str
+    error: str
+
+
+class Tmux:
+    """The server on one socket."""
+
+    def __init__(self, socket: str, *, binary: str = "tmux", timeout_seconds: float = TIMEOUT_SECONDS) -> None:
+        self.socket = socket
+        self.binary = binary
+        self._timeout = timeout_seconds
+
+    def argv(self, *args: str) -> list[str]:
+        """The command line of one call."""
+        return [self.binary, "-u", "-S", self.socket, *args]
+
+    def ask(self, *args: str, text: bytes | None = None) -> Answer:
+        """
+        One call; *text* goes to its standard input.
+
+        Raises:
+            EnvironmentMissing: there is no tmux.
+            Unreachable: no answer within the deadline.
+        """
+        try:
+            done = subprocess.run(
+                self.argv(*args), input=text, stdin=None if text is not None else subprocess.DEVNULL,
+                capture_output=True, timeout=self._timeout, check=False, env=_environment(),
+            )  # fmt: skip
+        except FileNotFoundError as e:
+            raise missing() from e
+        except subprocess.TimeoutExpired as e:
+            raise Unreachable(f"tmux did not answer within {self._timeout:g} s ({args[0]})") from e
+        return Answer(done.returncode, done.stdout.decode("utf-8", "replace"), done.stderr.decode("utf-8", "replace"))
+
+    def do(self, *args: str, text: bytes | None = None) -> str:
+        """
+        One call that must succeed; what it printed.
+
+        Raises:
+            Unreachable: it did not.
+        """
+        answer = self.ask(*args, text=text)
+        if answer.status:
+            raise Unreachable(f"tmux {args[0]}: {answer.error.strip() or f'exit status {answer.status}'}")
+        return answer.out
+
+    def has_session(self, name: str) -> Existence:
+        """Whether a session has exactly that name."""
+        try:
+            answer = self.ask("has-session", "-t", f"={name}")
+        except Unreachable:
+            return Existence.UNKNOWN
+        if answer.status == 0:
+            return Existence.ALIVE
+        return Existence.GONE if is_absent(answer.error) else Existence.UNKNOWN
+
+
+def is_absent(error: str) -> bool:
+    """Whether *error* says for certain that the session or its server is not there."""
+    return bool(_NO_SESSION.search(error) or _NO_SERVER.search(error))
+
+
+def is_no_server(error: str) -> bool:
+    """Whether *error* says for certain that no server runs on the socket."""
+    return bool(_NO_SERVER.search(error))
+
+
+def _environment() -> dict[str, str]:
+    # Inside tmux a client refuses some commands and prefers $TMUX's server; fleet always names its socket.
+    return {k: v for k, v in os.environ.items() if k not in ("TMUX", "TMUX_PANE")}
+
+
+def missing() -> EnvironmentMissing:
+    """The error for a machine without tmux."""
+    return EnvironmentMissing("tmux is not installed", hint="install tmux 3.2 or newer with your package manager")
+
+
+def check_version(binary: str = "tmux") -> str:
+    """
+    tmux's version, "3.3a".
+
+    Raises:
+        EnvironmentMissing: there is no tmux, or it is older than 3.2. A version that cannot be read passes.
+    """
+    if shutil.which(binary) is None:
+        raise missing()
+    try:
+        done = subprocess.run([binary, "-V"], capture_output=True, text=True, timeout=TIMEOUT_SECONDS, check=False)
+    except (OSError, subprocess.TimeoutExpired) as e:
+        raise Unreachable(f"tmux -V did not answer: {e}") from e
+    version = done.stdout.strip().removeprefix("tmux ")
+    found = re.search(r"(\d+)\.(\d+)", version)
+    if found and (int(found[1]), int(found[2])) < OLDEST:
+        raise EnvironmentMissing(f"tmux {version} is too old", hint="fleet needs tmux 3.2 or newer")
+    return version
+
+
+def check_socket(socket: str) -> None:
+    """
+    Make the socket's folder when missing.
+
+    Raises:
+        EnvironmentMissing: the path is too long for a socket, or the folder cannot be made.
+    """
+    if len(os.fsencode(socket)) > SOCKET_PATH_BYTES:
+        raise EnvironmentMissing(
+            f"the tmux socket path is too long ({len(os.fsencode(socket))} bytes): {socket}",
+            hint=f"name one of at most {SOCKET_PATH_BYTES} bytes with FLEET_TMUX_SOCKET",
+        )
+    try:
+        ensure_dir(os.path.dirname(socket))
+    except OSError as e:
+        raise EnvironmentMissing(f"cannot make the tmux socket's folder {os.path.dirname(socket)}: {e.strerror}") from e
