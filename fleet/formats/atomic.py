@@ -1,6 +1,6 @@
 """Reading and writing files that other processes read at the same time and that a kill -9 may interrupt.
 
-A file is published by writing a sibling `.NAME.PID.N.tmp` and renaming it over the target, so a reader sees the
+A file is published by writing a sibling `.NAME.PID.HEX.tmp` and renaming it over the target, so a reader sees the
 old or the new bytes and never a part. A line is appended by one write on an O_APPEND descriptor: on a local file
 system lines of concurrent writers do not mix (8 writers x 1,500 lines of up to 5 kB, ext4); no promise on NFS.
 Locks are flock(2): the kernel gives them back when the holder dies.
@@ -25,8 +25,6 @@ if TYPE_CHECKING:
 MAX_JSON_BYTES = 16 * 1024 * 1024
 LOCK_POLL_SECONDS = 0.004
 
-_serial = 0
-
 
 def ensure_dir(path: str) -> None:
     """Make *path* and its parents, each 0700 when made."""
@@ -42,9 +40,8 @@ def ensure_dir(path: str) -> None:
 
 
 def _temp_name(path: str) -> str:
-    global _serial  # noqa: PLW0603  # two threads of one process must not share a name
-    _serial += 1
-    return os.path.join(os.path.dirname(path), f".{os.path.basename(path)}.{os.getpid()}.{_serial}.tmp")
+    # Random, because what a killed process left behind must not stop a later one that was given the same pid.
+    return os.path.join(os.path.dirname(path), f".{os.path.basename(path)}.{os.getpid()}.{os.urandom(4).hex()}.tmp")
 
 
 def write_file(path: str, data: bytes, *, sync: bool = True, mode: int = 0o600) -> None:
@@ -132,8 +129,8 @@ def append_line(path: str, line: bytes) -> None:
 
 
 def encode(data: object) -> bytes:
-    """JSON as fleet writes it: two spaces, key order kept, one newline at the end."""
-    return (json.dumps(data, indent=2, ensure_ascii=False) + "\n").encode("utf-8", "surrogatepass")
+    """JSON as fleet writes it: two spaces, key order kept, one newline at the end; a lone surrogate is escaped."""
+    return (json.dumps(data, indent=2, ensure_ascii=False) + "\n").encode("utf-8", "backslashreplace")
 
 
 def read_bytes(path: str, limit: int = MAX_JSON_BYTES) -> bytes:

@@ -9,6 +9,7 @@ from __future__ import annotations
 
 from fleet.formats import messages, transcript
 from fleet.formats.states import MessageState
+from fleet.formats.texts import operator_message
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
@@ -21,13 +22,15 @@ if TYPE_CHECKING:
 
 #: Events that only an answer of the model to the prompt with that turn id can lead to.
 ANSWERS = frozenset({"Stop", "StopFailure", "PreToolUse", "PostToolUse", "PermissionRequest"})
+#: Events that belong to one prompt, so that another prompt's id in them says that the carrying one is over.
+TURNS = frozenset({"UserPromptSubmit", "Stop", "StopFailure"})
+SETTLED = frozenset({MessageState.DELIVERED, MessageState.UNCONFIRMED})
 MARK_CHARACTERS = 120
 
 
 def marks(message: Message) -> tuple[str, ...]:
-    """What of a message stands literally in the engine's log when it was injected."""
-    head = message.body[:MARK_CHARACTERS].strip()
-    return tuple(mark for mark in (message.id, head) if mark)
+    """What of a message stands literally in the engine's log when it was injected: its file's name or its beginning."""
+    return message.id, operator_message(message.body[:MARK_CHARACTERS]).rstrip()
 
 
 def judge(
@@ -46,20 +49,26 @@ def judge(
     same_turn = turn_id is not None and offer.get("turn_id") == turn_id
     if same_turn and event in ANSWERS:
         return MessageState.DELIVERED
-    seen, interrupted = _answered(mark, said, stop=offer.get("via") == "stop")
-    if seen:
+    logged, answered, interrupted = _after(mark, said, stop=offer.get("via") == "stop")
+    if answered:
         return MessageState.DELIVERED
     if interrupted:
         return MessageState.UNCONFIRMED if event else MessageState.OFFERED
-    if event == "UserPromptSubmit" and not same_turn:
-        return MessageState.NEW
-    if event == "Interrupt" and same_turn:
+    if event == "Interrupt" and same_turn:  # what Codex has logged goes out with the next prompt
+        return MessageState.UNCONFIRMED if logged else MessageState.NEW
+    if event in TURNS and not same_turn and (turn_id is not None or event == "UserPromptSubmit"):
         return MessageState.NEW
     return MessageState.OFFERED
 
 
-def _answered(mark: tuple[str, ...], said: Iterable[Said], *, stop: bool) -> tuple[bool, bool]:
-    """Whether the model spoke after the injection with no other prompt between; whether it was interrupted there."""
+def _after(mark: tuple[str, ...], said: Iterable[Said], *, stop: bool) -> tuple[bool, bool, bool]:
+    """
+    What the log says of an injection.
+
+    Returns:
+        Whether it is there; whether the model spoke after it with no other prompt between; whether it was
+        interrupted there.
+    """
     answered = interrupted = False
     for one in said:
         if one.kind in ("assistant", "tool"):
@@ -68,10 +77,10 @@ def _answered(mark: tuple[str, ...], said: Iterable[Said], *, stop: bool) -> tup
             interrupted = True
             answered = False
         elif one.kind == ("feedback" if stop else "injected") and any(m in one.text for m in mark):
-            return answered, interrupted
+            return True, answered, interrupted
         elif one.kind == "prompt":
             answered = interrupted = False
-    return False, False
+    return False, False, False
 
 
 def settle(
@@ -85,11 +94,13 @@ def settle(
     """
     moved: list[tuple[str, MessageState]] = []
     for message in messages.pending(layout, record["id"]):
+        if message.state in SETTLED:  # a kill came between the two steps of filing it away
+            messages.archive(layout, record["id"], message, message.state, wall, "")
         if message.state != MessageState.OFFERED:
             continue
         said = transcript.backwards(record["engine"], transcript_path or record["transcript_path"])
         state = judge(message.offer, marks(message), event=event, turn_id=turn_id, said=said)
-        if state in (MessageState.DELIVERED, MessageState.UNCONFIRMED):
+        if state in SETTLED:
             messages.archive(layout, record["id"], message, state, wall, f"{event or 'look'} {turn_id or ''}".strip())
         elif state == MessageState.NEW:
             messages.move(message, MessageState.NEW, offer=None)

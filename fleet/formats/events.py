@@ -4,12 +4,14 @@
      "turn_id": "…", …}
 
 `source` is `hook` (the engine reported), `drain` or `cli` (fleet acted). `event` is the engine's own event name
-for hooks. `turn_id` is Claude Code's prompt_id or Codex's turn_id. An event is a fact, never a judgement. A torn
-or foreign line is skipped by readers. The file is rotated once to `.jsonl.1`.
+for hooks; what a SessionStart payload calls `source` is `session_source` here. `turn_id` is Claude Code's prompt_id
+or Codex's turn_id. An event is a fact, never a judgement. A torn or foreign line is skipped by readers. The file is
+rotated once to `.jsonl.1`.
 """
 
 from __future__ import annotations
 
+import fcntl
 import json
 import os
 
@@ -28,19 +30,35 @@ PROMPT_HEAD_CHARACTERS = 300
 def line(wall: float, source: str, event: str, fields: dict[str, Any]) -> bytes:
     """One event line, without its newline. Fields that are None are left out."""
     data: dict[str, Any] = {"v": 1, "ts": rfc3339_ms(wall), "source": source, "event": event}
-    data.update((k, v) for k, v in fields.items() if v is not None)
+    data.update((k, v) for k, v in fields.items() if v is not None and k not in data)
     return json.dumps(data, ensure_ascii=True, separators=(",", ":")).encode()
 
 
 def append(path: str, wall: float, source: str, event: str, fields: dict[str, Any], max_bytes: int = 0) -> None:
     """Append one event; with *max_bytes* over 0 the file is rotated first when it is larger than that."""
     if max_bytes:
-        try:
-            if os.stat(path).st_size > max_bytes:
-                os.replace(path, path + ".1")
-        except OSError:
-            pass
+        _rotate(path, max_bytes)
     append_line(path, line(wall, source, event, fields))
+
+
+def _rotate(path: str, max_bytes: int) -> None:
+    try:
+        if os.stat(path).st_size <= max_bytes:
+            return
+        fd = os.open(path, os.O_RDONLY | os.O_CLOEXEC)
+    except OSError:
+        return
+    try:
+        # Of several that found the file too large one may rename it, and only the file that was measured: a second
+        # rename would put the new, almost empty file over what was just saved.
+        fcntl.flock(fd, fcntl.LOCK_EX | fcntl.LOCK_NB)
+        held = os.fstat(fd)
+        if held.st_size > max_bytes and os.stat(path).st_ino == held.st_ino:
+            os.replace(path, path + ".1")
+    except OSError:
+        pass
+    finally:
+        os.close(fd)
 
 
 def lines_from_end(path: str, limit_bytes: int | None = None) -> Iterator[bytes]:

@@ -39,7 +39,12 @@ def draft_sections(layout: Layout, agent_id: str) -> dict[str, str]:
 
 def is_queued(layout: Layout, agent_id: str) -> bool:
     """Whether a handoff of this agent is on its way or given up and waiting for the operator."""
-    return os.path.exists(layout.entry(agent_id)) or os.path.exists(layout.dead_entry(agent_id))
+    return is_leaving(layout, agent_id) or os.path.exists(layout.dead_entry(agent_id))
+
+
+def is_leaving(layout: Layout, agent_id: str) -> bool:
+    """Whether a handoff of this agent is on its way, so that its messages go to the successor."""
+    return os.path.exists(layout.entry(agent_id))
 
 
 def produce(

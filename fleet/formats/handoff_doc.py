@@ -9,6 +9,7 @@ from __future__ import annotations
 
 import os
 import re
+import sys
 
 from fleet.formats.texts import PLACEHOLDER, SECTIONS
 from fleet.formats.times import compact, rfc3339
@@ -31,7 +32,9 @@ _SHORT = {
 _UNSHORT = {v[1]: k for k, v in _SHORT.items()} | {"'": "'"}
 _ESCAPE = re.compile(r"\\(x[0-9a-f]{2}|u[0-9a-f]{4}|U[0-9a-f]{8}|.)", re.DOTALL)
 _BREAKS = "\n\r\v\f\x1c\x1d\x1e\x85\u2028\u2029"
-_FRAME = re.compile(r"(^|[\n\r\v\f\x1c\x1d\x1e\x85\u2028\u2029])([ \t]*)(#{1,6}(?=\s|$)|-{3,}(?=\s*(?:$|[\n\r])))")
+_BLANKS = rf"[^\S{_BREAKS}]*"
+_FRAME = re.compile(rf"(\A|[{_BREAKS}])({_BLANKS})(#{{1,6}}(?=\s|\Z)|-{{3,}}(?={_BLANKS}(?:\Z|[{_BREAKS}])))")
+HEADING_CHARACTERS = 100  #: no heading of ours is longer, however decorated
 _PRINTABLE = frozenset("LMNPS")
 
 
@@ -81,7 +84,9 @@ def go_unquote(text: str) -> str | None:
             value = int(code[1:], 16)
             return chr(value) if value < 0x80 else chr(0xDC00 + value)
         if code[0] in "uU" and len(code) > 1:
-            return chr(int(code[1:], 16))
+            value = int(code[1:], 16)
+            if value <= sys.maxunicode:
+                return chr(value)
         if code not in _UNSHORT:
             bad = True
         return _UNSHORT.get(code, code)
@@ -142,6 +147,8 @@ def parse(text: str) -> tuple[dict[str, Any], dict[str, str]] | None:
         value = value.strip()
         if value.startswith('"'):
             header[name] = go_unquote(value)
+            if header[name] is None:
+                return None
         elif value == "null":
             header[name] = None
         else:
@@ -166,14 +173,21 @@ def sections(text: str) -> dict[str, str]:
     current: list[str] | None = None
     known = {_key(name): name for name in SECTIONS}
     for one in text.splitlines():
-        heading = re.fullmatch(r"\s*#{1,6}\s+(.*?)\s*#*\s*", one)
-        name = known.get(_key(heading[1])) if heading else None
+        heading = _heading(one)
+        name = known.get(_key(heading)) if heading else None
         if name is not None:
             current = found.setdefault(name, [])
         elif current is not None:
             current.append(one)
     bodies = {name: "\n".join(body).strip() for name, body in found.items()}
     return {name: body for name, body in bodies.items() if body and body != PLACEHOLDER}
+
+
+def _heading(line: str) -> str | None:
+    text = line.strip()
+    words = text.lstrip("#")
+    is_heading = 1 <= len(text) - len(words) <= 6 and words[:1].isspace() and len(text) <= HEADING_CHARACTERS
+    return words if is_heading else None
 
 
 def _key(heading: str) -> str:

@@ -87,8 +87,9 @@ def read(path: str) -> Message:
     data = read_object(path, schema=SCHEMA_VERSION)
     if found is None or data.get("message_id") != found[2] or not isinstance(data.get("body"), str):
         raise BadFile(path, "not a message of ours")
-    if data.get("state") not in set(MessageState):
-        raise BadFile(path, f"state is {data.get('state')!r}")
+    state = data.get("state")
+    if not isinstance(state, str) or state not in set(MessageState):
+        raise BadFile(path, f"state is {state!r}")
     return Message(path, int(found[1]), data)
 
 

@@ -68,6 +68,18 @@ def read(path: str) -> dict[str, Any]:
     if data.get("new_session") != session_name(data["new_agent_id"]):
         raise BadFile(path, f"new_session is {data.get('new_session')!r}")
     document = data.get("handoff_doc")
-    if not isinstance(document, str) or not os.path.isabs(document) or "\0" in document:
+    if not isinstance(document, str) or not os.path.isabs(document) or not _is_plain_path(document):
         raise BadFile(path, f"handoff_doc is {document!r}")
+    for name in ("project", "task_id"):
+        if not _is_plain_name(data.get(name)):
+            raise BadFile(path, f"{name} is {data.get(name)!r}")
     return data
+
+
+def _is_plain_path(text: str) -> bool:
+    """Whether *text* is a path with neither detours nor characters that would break the prompt which names it."""
+    return os.path.normpath(text) == text and all(c >= " " and c != "\x7f" for c in text)
+
+
+def _is_plain_name(text: object) -> bool:
+    return isinstance(text, str) and text not in ("", ".", "..") and "/" not in text and _is_plain_path(text)

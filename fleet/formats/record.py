@@ -36,6 +36,7 @@ TYPES: dict[str, tuple[type, ...]] = {
     "engine": (str,), "role": (str,), "mode": (str,), "task_id": (str,), "project": (str,),
     "context_pct": (int, float, type(None)), "context_source": (str, type(None)),
     "last_activity_ts": (str, type(None)), "blocked": (bool,), "blocked_reason": (str, type(None)),
+    "blocked_since": (str, type(None)), "review_round": (int, type(None)),
     "needs_input": (bool,), "inbox_pending": (bool,), "handoff_type": (str, type(None)),
     "handoff_type_at": (str, type(None)), "last_handoff_path": (str, type(None)), "handoff_number": (int,),
     "cwd": (str,), "command": (list,), "spawned_at": (str, type(None)), "predecessor_id": (str, type(None)),
@@ -75,6 +76,11 @@ def check(path: str, data: dict[str, Any]) -> dict[str, Any]:
         value = whole.get(name)
         if not isinstance(value, types) or (isinstance(value, bool) and bool not in types):
             raise BadFile(path, f"{name} is {value!r}")
+    for name in ("pid", "server_pid"):
+        if whole[name] is not None and whole[name] <= 0:  # a signal to these would reach a whole process group
+            raise BadFile(path, f"{name} is {whole[name]!r}")
+    if not all(isinstance(part, str) for part in whole["command"]):
+        raise BadFile(path, f"command is {whole['command']!r}")
     whole["handoff_number"] = max(whole["handoff_number"], 1)
     return whole
 

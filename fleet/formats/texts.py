@@ -23,10 +23,10 @@ def handoff_request(draft: str) -> str:
     )
 
 
-def mode_reminder(mode: str, percent: str) -> str:
+def mode_reminder(mode: str, fill: str) -> str:
     """What an agent in a thinking mode is told, once per threshold, instead of being handed off."""
     return (
-        f"[fleet] Context is at {percent}%. In {mode} mode fleet does not hand off by itself: "
+        f"[fleet] Context is at {fill}. In {mode} mode fleet does not hand off by itself: "
         "when you reach a good point, tell the operator, who can run `fleet handoff`."
     )
 

@@ -5,7 +5,7 @@ from __future__ import annotations
 import re
 import time
 
-_FORM = re.compile(r"(\d{4})-(\d\d)-(\d\d)T(\d\d):(\d\d):(\d\d)(\.\d+)?(Z|[+-]\d\d:\d\d)")
+_FORM = re.compile(r"(\d{4})-(\d\d)-(\d\d)T(\d\d):(\d\d):(\d\d)(\.\d+)?(Z|[+-]\d\d:\d\d)", re.ASCII)
 
 
 def rfc3339(wall: float) -> str:
@@ -29,11 +29,15 @@ def parse(text: object) -> float | None:
     found = _FORM.fullmatch(text) if isinstance(text, str) else None
     if found is None:
         return None
-    import calendar  # noqa: PLC0415  # only readers of old stamps pay for it
+    import datetime as dt  # noqa: PLC0415  # only readers of old stamps pay for it
 
     year, month, day, hour, minute, second = (int(part) for part in found.groups()[:6])
-    if not (1 <= month <= 12 and 1 <= day <= 31 and hour < 24 and minute < 60 and second <= 60):
-        return None
     zone = found[8]
     offset = 0 if zone == "Z" else (int(zone[1:3]) * 3600 + int(zone[4:6]) * 60) * (1 if zone[0] == "+" else -1)
-    return calendar.timegm((year, month, day, hour, minute, second)) + float(found[7] or 0) - offset
+    if second > 60 or abs(offset) >= 24 * 3600:
+        return None
+    try:  # second 60 is a leap second
+        whole = dt.datetime(year, month, day, hour, minute, min(second, 59), tzinfo=dt.UTC)
+    except ValueError:
+        return None
+    return whole.timestamp() + (second == 60) + float(found[7] or 0) - offset

@@ -115,6 +115,8 @@ def _codex_message(payload: dict[str, Any]) -> Said:
         return Said("injected", text, turn)
     if text.startswith("<hook_prompt"):
         return Said("feedback", text, turn)
+    if text.startswith("<turn_aborted"):
+        return Said("interrupt", text, turn)
     return Said("injected" if text.startswith("<environment_context") else "prompt", text, turn)
 
 

@@ -20,7 +20,7 @@ if TYPE_CHECKING:
 
 LOOK_BACK_BYTES = 8 * 1024 * 1024
 _LONG_CONTEXT = re.compile(r"\[(\d+)([mk])\]$")
-_DATE = re.compile(r"[-@](20\d{6}|latest)(-v\d+)?(:\d+)?$")
+_VERSION = re.compile(r"([-@](20\d{6}|latest))?(-v\d+)?(:\d+)?$")
 _CLOUD = re.compile(r"^(?:[a-z-]+\.)?(?:anthropic|openai|google)[./]")
 
 
@@ -53,17 +53,17 @@ def window_of(model: str | None, windows: Mapping[str, int]) -> int | None:
     long = _LONG_CONTEXT.search(model)
     if long:
         return int(long[1]) * (1_000_000 if long[2] == "m" else 1_000)
-    plain = _DATE.sub("", _CLOUD.sub("", model))
+    plain = _VERSION.sub("", _CLOUD.sub("", model))
     return windows.get(plain)
 
 
 def _count(usage: Mapping[str, Any], *names: str) -> int | None:
     total = 0
     for name in names:
-        value = usage.get(name, 0)
-        if isinstance(value, bool) or not isinstance(value, (int, float)):
+        value = usage.get(name) or 0
+        if isinstance(value, bool) or not isinstance(value, int):
             return None
-        total += int(value)
+        total += value
     return total
 
 

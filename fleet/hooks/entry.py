@@ -19,7 +19,7 @@ from fleet.formats.layout import Layout
 from fleet.formats.record import HOOK_FIELDS, Held
 from fleet.formats.states import HandoffType, Reason
 from fleet.formats.times import rfc3339
-from fleet.hooks import history, inbox, policy
+from fleet.hooks import history, inbox, lag, policy
 from fleet.hooks.config import load
 from fleet.hooks.identity import speaks_for
 from fleet.hooks.kick import kick
@@ -46,10 +46,13 @@ def main(argv: list[str]) -> int:
     try:
         if is_id(agent_id) and os.path.exists(layout.record(agent_id)):
             call = parse(argv[0], argv[1], sys.stdin.buffer.read())
-            answer = Hook(layout, agent_id, call, load(os.environ.get("FLEET_HOOK_CONFIG")), time.time()).run()
+            hook = Hook(layout, agent_id, call, load(os.environ.get("FLEET_HOOK_CONFIG")), time.time())
+            answer = hook.run()
             if answer:
                 sys.stdout.write(json.dumps(answer) + "\n")
                 sys.stdout.flush()
+            if hook.failed is not None:
+                _log(layout, argv, agent_id, hook.failed)
     except BaseException as e:  # noqa: BLE001  # a hook must never fail or block its agent, whatever happens
         _log(layout, argv, agent_id, e)
     return 0
@@ -78,12 +81,15 @@ class Hook:
         self.wall = wall
         self.acted: dict[str, Any] = {}
         self.kick = False
+        self.failed: Exception | None = None  #: why no handoff could be produced; the rest of the work was done
 
     def run(self) -> dict[str, Any] | None:
         """Write what happened and return what is to be printed as JSON."""
         if not speaks_for(record.read(self.layout.record(self.id))["pid"]):
             return None
         self._event(self.call.event, self.call.facts())  # before the lock: a busy lock must not lose the evidence
+        if self.call.event == "Stop":
+            lag.wait(self.call)
         with Held(self.layout, self.id, sync=False, timeout_seconds=LOCK_SECONDS) as held:
             if held.data is None:
                 return None
@@ -159,7 +165,7 @@ class Hook:
         return text
 
     def _with_prompt(self) -> dict[str, Any] | None:
-        if handoff.is_queued(self.layout, self.id):
+        if handoff.is_leaving(self.layout, self.id):
             return None  # the messages go on to the successor
         text = self._offer("prompt")
         if not text:
@@ -189,10 +195,10 @@ class Hook:
         if act == Act.PRODUCE and kind is not None:
             held.data["context_pct"] = percent
             self._produce(held, kind)
-        if queued or self.kick:
+        if handoff.is_leaving(self.layout, self.id):
             self.kick = True
             return [], ""
-        return self._injections(held, act, kind, at, percent, fields)
+        return self._injections(held, act, kind, at, fill, fields)
 
     def _injections(
         self,
@@ -200,31 +206,36 @@ class Hook:
         act: Act,
         kind: HandoffType | None,
         at: policy.Level,
-        percent: float | None,
+        fill: usage.Usage | None,
         fields: dict[str, Any],
     ) -> tuple[list[str], str]:
         reasons: list[str] = []
         parts: list[str] = []
-        if self._may_block("message") and (text := self._offer("stop")):
+        waiting = messages.any_undelivered(self.layout, self.id)
+        if waiting and self._may_block("message") and (text := self._offer("stop")):
             reasons.append("message")
             parts.append(text)
         if act == Act.REQUEST and self._may_block("handoff"):
             reasons.append("handoff")
             parts.append(texts.handoff_request(self.layout.draft(self.id)))
             fields |= {"handoff_type": str(kind), "handoff_type_at": rfc3339(self.wall)}
-        if act == Act.REMIND and self._may_block("reminder") and held.data is not None:
+        if act == Act.REMIND and self._may_block("reminder") and held.data is not None and fill is not None:
             reasons.append("reminder")
-            parts.append(texts.mode_reminder(held.data["mode"], number(percent)))
+            known = f"{fill.tokens} tokens" if fill.percent is None else f"{number(fill.percent)}%"
+            parts.append(texts.mode_reminder(held.data["mode"], known))
             self.acted["reminded"] = int(at)
+        if reasons and history.had_tool_call(self.call):
+            self.acted["tool_call"] = True
         return reasons, inbox.SEPARATOR.join(parts)
 
     def _may_block(self, reason: str) -> bool:
         """Whether the row of blocks for *reason* is still short enough, or was broken by a tool call."""
-        row = history.blocks_in_a_row(self.layout, self.id, reason)
-        return row < int(self.config["stop_blocks_in_a_row"]) or history.had_tool_call(self.call)
+        if history.had_tool_call(self.call):
+            return True
+        return history.blocks_in_a_row(self.layout, self.id, reason) < int(self.config["stop_blocks_in_a_row"])
 
     def _produce(self, held: Held, kind: HandoffType) -> None:
-        """Stamp, write document and entry, and take the stamp back when that failed."""
+        """Stamp, write document and entry; when that fails take the stamp back and go on with the hook's other work."""
         assert held.data is not None
         before = {name: held.data[name] for name in ("handoff_type", "handoff_type_at")}
         held.set({"handoff_type": str(kind), "handoff_type_at": rfc3339(self.wall)})
@@ -233,6 +244,10 @@ class Hook:
                 self.layout, held.data, kind, self.wall,
                 context_pct=held.data["context_pct"], last_message=self.call.text("last_assistant_message"),
             )  # fmt: skip
+        except Exception as e:  # noqa: BLE001  # a full disk must not hide the agent's state, nor keep its messages
+            held.set(before)
+            self.failed = e
+            return
         except BaseException:
             held.set(before)
             raise

@@ -16,13 +16,15 @@ ACTED = "HookActed"  #: the event line that says what a hook call led to
 
 
 def blocks_in_a_row(layout: Layout, agent_id: str, reason: str) -> int:
-    """How often the turn's end was blocked for *reason* since the last prompt."""
+    """How often the turn's end was blocked for *reason* since the last prompt or the last tool call."""
     count = 0
     for event in events.read_from_end(layout.event_log(agent_id), LOOK_BACK_BYTES):
         if event["event"] == "UserPromptSubmit":
             break
-        if event["event"] == ACTED and reason in event.get("block", ()):
-            count += 1
+        if event["event"] == ACTED and "block" in event:
+            count += reason in event["block"]
+            if event.get("tool_call"):  # between this block and the one before
+                break
     return count
 
 
@@ -30,7 +32,8 @@ def reminded(layout: Layout, agent_id: str) -> Level:
     """The highest threshold that was spoken of since the context was last emptied."""
     highest = Level.GREEN
     for event in events.read_from_end(layout.event_log(agent_id), LOOK_BACK_BYTES):
-        if event["event"] == "PostCompact" or (event["event"] == "SessionStart" and event.get("source") == "clear"):
+        cleared = event["event"] == "SessionStart" and event.get("session_source") == "clear"
+        if cleared or event["event"] == "PostCompact":
             break
         if event["event"] == ACTED and isinstance(event.get("reminded"), int):
             highest = max(highest, Level(min(event["reminded"], 2)))

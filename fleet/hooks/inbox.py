@@ -31,7 +31,7 @@ def wording(layout: Layout, message: Message, inline_characters: int) -> str:
         return whole
     path = os.path.join(layout.bodies, message.id + ".md")
     ensure_dir(layout.bodies)
-    write_file(path, message.body.encode("utf-8", "surrogateescape"))
+    write_file(path, message.body.encode("utf-8", "replace"))
     return texts.operator_file(path, len(message.body))
 
 

@@ -61,8 +61,9 @@ class Payload:
             "turn_id": self.turn_id,
             "transcript_path": self.transcript_path or None,
             "cwd": self.text("cwd") or None,
+            "session_source": self.text("source") or None,  # `source` says who wrote the event line
         }
-        for name in ("source", "reason", "trigger", "notification_type", "error", "tool_name", "model"):
+        for name in ("reason", "trigger", "notification_type", "error", "tool_name", "model"):
             fields[name] = self.text(name) or None
         if "prompt" in self.data:
             prompt = self.text("prompt")

@@ -81,9 +81,8 @@ def decide(
         if milestone:
             return Act.PRODUCE, HandoffType.YELLOW
         asked = parse(record["handoff_type_at"])
-        if asked is None or wall - asked >= rerequest_seconds:
-            return Act.REQUEST, HandoffType.YELLOW
-        return Act.NOTHING, None
+        fresh = asked is not None and 0 <= wall - asked < rerequest_seconds
+        return (Act.NOTHING, None) if fresh or at == Level.GREEN else (Act.REQUEST, HandoffType.YELLOW)
     if at == Level.YELLOW:
         return Act.REQUEST, HandoffType.YELLOW
     return Act.NOTHING, None

@@ -1,0 +1,5 @@
+"""`python -m fleet` is `fleet`."""
+
+from fleet.cli.main import entry
+
+entry()

@@ -1,0 +1,1 @@
+"""The command line: parse, call one service, print. Data on stdout, words on stderr."""

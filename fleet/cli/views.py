@@ -1,0 +1,90 @@
+"""The JSON shapes of agents and their text forms. `config/schemas` describes them."""
+
+from __future__ import annotations
+
+from fleet.formats.times import parse
+
+TYPE_CHECKING = False
+if TYPE_CHECKING:
+    from typing import Any
+
+    from fleet.app import Fleet
+    from fleet.model.agent import Agent
+    from fleet.observe.facts import Looker, Sight
+
+
+def agent_view(sight: Sight, look: Looker) -> dict[str, Any]:
+    """An agent as `fleet list --json` gives it."""
+    agent, state = sight.agent, sight.state
+    memory, cpu = usage(agent, look)
+    return {
+        "id": agent.id,
+        "dispatch_id": agent.dispatch_id,
+        "generation": agent.generation,
+        "project": agent.project,
+        "task_id": agent.task_id,
+        "engine": agent.engine,
+        "mode": agent.mode,
+        "role": agent.role,
+        "state": str(state.turn),
+        "reason": str(state.reason) if state.reason else None,
+        "state_source": state.source,
+        "state_evidence": state.evidence,
+        "state_since": state.since,
+        "background": state.background,
+        "exit_status": state.exit_status,
+        "context_pct": agent.context_pct,
+        "pid": agent.pid,
+        "tmux_session": agent.tmux_session,
+        "pane_id": agent.pane_id,
+        "socket": agent.socket,
+        "cwd": agent.cwd,
+        "handoff_number": agent.handoff_number,
+        "handoff_type": agent.handoff_type,
+        "predecessor_id": agent.predecessor_id,
+        "successor_id": agent.successor_id,
+        "conversation_id": conversation(sight),
+        "last_activity_ts": agent.last_activity_ts,
+        "spawned_at": agent.spawned_at,
+        "inbox_pending": agent.inbox_pending,
+        "memory_bytes": memory,
+        "cpu_seconds": cpu,
+    }
+
+
+def conversation(sight: Sight) -> str | None:
+    """The engine's own id of the conversation: the one it last reported, else the one fleet gave it."""
+    for event in sight.facts.events:
+        if event.get("source") == "hook" and event.get("session_id"):
+            return str(event["session_id"])
+    return sight.agent.conversation_id
+
+
+def usage(agent: Agent, look: Looker) -> tuple[int | None, float | None]:
+    """Memory in bytes and CPU time in seconds of the agent's process tree; None where it is not there."""
+    if agent.pid is None:
+        return None, None
+    table = look.table()
+    leaders = [p.pid for p in table.session(agent.pid, agent.pid_start)]
+    if not leaders:
+        return None, None
+    tree = table.tree(leaders)
+    return sum(p.memory_bytes for p in tree), round(sum(p.cpu_seconds for p in tree), 2)
+
+
+def seconds_since(stamp: str | None, fleet: Fleet) -> float | None:
+    """How long ago a timestamp was."""
+    then = parse(stamp)
+    return None if then is None else max(0.0, fleet.clock.wall() - then)
+
+
+def state_text(view: dict[str, Any]) -> str:
+    """`waiting (permission)`."""
+    text = str(view["state"])
+    if view["reason"]:
+        text += f" ({view['reason']})"
+    elif view["state"] == "exited" and view["exit_status"] is not None:
+        text += f" ({view['exit_status']})"
+    if view["background"]:
+        text += f" +{view['background']}"
+    return text

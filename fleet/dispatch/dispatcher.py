@@ -1,0 +1,132 @@
+"""The dispatch: checks first, then a journal, then effects, and after a failure nothing of it is left."""
+
+from __future__ import annotations
+
+import contextlib
+from dataclasses import dataclass, replace
+
+from fleet.dispatch import limits
+from fleet.errors import BadFile, Refused, Unreachable
+from fleet.formats import launch
+from fleet.formats.atomic import Lock, remove_file
+from fleet.formats.states import Existence
+from fleet.process.table import read_process
+from fleet.tmux import sessions
+from fleet.tmux.client import check_socket, check_version
+
+TYPE_CHECKING = False
+if TYPE_CHECKING:
+    from collections.abc import Callable
+
+    from fleet.app import Fleet
+    from fleet.engines.base import Plan
+    from fleet.model.agent import Agent
+    from fleet.model.orders import Order
+
+
+@dataclass(frozen=True, slots=True)
+class Dispatched:
+    """What a dispatch led to."""
+
+    agent: Agent
+    nonce: str
+    plan: Plan
+
+
+class Dispatcher:
+    """Gives out one task at a time."""
+
+    def __init__(self, fleet: Fleet) -> None:
+        self._fleet = fleet
+
+    def dispatch(self, order: Order) -> Dispatched:
+        """
+        Start the order's agent.
+
+        Raises:
+            Refused: the task is alive, or the engine would open a dialog there.
+            EnvironmentMissing: tmux, the engine, memory, disk, a session or FLEET_HOME is missing.
+            Unreachable: tmux or the process table did not answer.
+        """
+        fleet = self._fleet
+        limits.check_home(fleet.layout.home)
+        check_version(fleet.tmux_binary)
+        check_socket(order.socket)
+        limits.check_sessions(fleet.looker().snapshot(order.socket), fleet.settings)
+        limits.check_memory(fleet.settings)
+        limits.check_disk(fleet.layout.home, fleet.settings)
+        plan = fleet.starter.plan(order)
+        with contextlib.ExitStack() as undo:
+            self._overcome(order, undo)
+            with Lock(fleet.layout.task_lock(order.project, order.task_id)):
+                self._check_task(order)
+                undo.callback(launch.remove, fleet.layout, order.agent_id)
+                fleet.compile_hooks()
+                start = fleet.starter.journal(order, plan)
+            undo.callback(remove_file, fleet.layout.record(order.agent_id))
+            undo.callback(self._end, order)
+            fleet.starter.hold(start)
+            agent = fleet.agents.get(order.agent_id)
+            if agent is None or read_process(agent.pid or 0) is None:
+                raise Unreachable(f"the session {start['session']} vanished while it was made")
+            undo.pop_all()
+        fleet.journal.tell(order.agent_id, "Dispatched", source="cli", task=order.task_id, engine=order.engine)
+        fleet.starter.release(start)
+        return Dispatched(agent, start["nonce"], plan)
+
+    def _end(self, order: Order) -> None:
+        with contextlib.suppress(Unreachable):
+            sessions.end(self._fleet.tmux_on(order.socket), order.agent_id)
+
+    def _overcome(self, order: Order, undo: contextlib.ExitStack) -> None:
+        """Refuse what would open a dialog; write the engine's own trust record when that was asked for."""
+        from fleet.engines.catalog import engine  # noqa: PLC0415
+
+        found = engine(order.engine).obstacles(self._fleet.starter.request(order))
+        mends: list[Callable[[], Callable[[], None]]] = []
+        for obstacle in found:
+            if obstacle.mend is None or not order.trust:
+                raise Refused(obstacle.text, hint=obstacle.remedy)
+            mends.append(obstacle.mend)
+        for mend in mends:
+            undo.callback(mend())
+
+    def _check_task(self, order: Order) -> None:
+        """
+        Make sure that nobody works on the task. The caller holds the task's lock.
+
+        Raises:
+            Refused: somebody does, or it could not be found out.
+        """
+        fleet = self._fleet
+        look = fleet.looker()
+        for agent in fleet.agents.list().agents:
+            if (agent.project, agent.task_id) != (order.project, order.task_id):
+                continue
+            sight = look.see(agent)
+            if sight.facts.queued or sight.facts.dead_letter:
+                raise self._taken(order, agent, "it is being handed off")
+            if sight.facts.pane == Existence.UNKNOWN or sight.facts.running is None:
+                raise self._taken(order, agent, "whether it still works could not be found out")
+            if sight.facts.running:
+                raise self._taken(order, agent, f"it is {sight.state.turn}")
+        for agent_id in launch.ids(fleet.layout):
+            try:
+                start = launch.read(fleet.layout, agent_id)
+            except (FileNotFoundError, BadFile):
+                continue
+            if (start["project"], start["task_id"]) == (order.project, order.task_id) and fleet.owner_lives(start):
+                if fleet.agents.get(agent_id) is None and start["origin"] == "dispatch":
+                    raise Refused(f"task {order.task_id!r} is being dispatched right now as {agent_id}")
+
+    @staticmethod
+    def _taken(order: Order, agent: Agent, why: str) -> Refused:
+        return Refused(
+            f"task {order.task_id!r} of project {order.project!r} is alive as agent {agent.id}: {why}",
+            hint=f"`fleet attach {agent.id}`, or `fleet stop {agent.id}` first",
+        )
+
+
+def with_new_id(order: Order, agent_id: str) -> Order:
+    """The same order for another agent."""
+    return replace(order, agent_id=agent_id)

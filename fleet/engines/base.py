@@ -1,0 +1,127 @@
+"""What fleet asks of an engine. A module per engine fills these slots; `catalog` names them all."""
+
+from __future__ import annotations
+
+import json
+import os
+import shutil
+from dataclasses import dataclass, field
+from typing import Protocol
+
+from fleet.errors import EnvironmentMissing
+
+TYPE_CHECKING = False
+if TYPE_CHECKING:
+    from collections.abc import Callable, Mapping
+    from typing import Any
+
+    from fleet.engines.screen import Composer
+    from fleet.formats.layout import Layout
+
+#: Linux refuses a longer single argument (MAX_ARG_STRLEN with its closing NUL).
+LONGEST_ARGUMENT_BYTES = 131_071
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Request:
+    """What is to be started."""
+
+    agent_id: str
+    layout: Layout
+    cwd: str
+    env: Mapping[str, str]  #: the engine's environment
+    options: Mapping[str, Any]  #: config/engines/<engine>.yaml over the user's settings
+    command: tuple[str, ...]  #: what stood behind `--`: further arguments, or the whole program
+    model: str | None
+    hook_argv: tuple[str, ...]  #: interpreter, flags, launcher; the engine's name and the event follow
+    conversation_id: str  #: a new UUID, for engines that take one
+    trust: bool  #: the operator asked for the engine's trust record to be written
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Plan:
+    """How it is started."""
+
+    argv: list[str]
+    prompt_prefix: list[str] = field(default_factory=list)  #: arguments between argv and a prompt
+    takes_prompt: bool = True  #: a prompt can be its last argument
+    env: dict[str, str] = field(default_factory=dict)
+    files: dict[str, bytes] = field(default_factory=dict)  #: path to content, written 0600 before the start
+    hooks: bool = True  #: the engine will report
+    conversation_id: str | None = None
+    notes: list[str] = field(default_factory=list)  #: said to the operator
+
+
+@dataclass(frozen=True, slots=True)
+class Obstacle:
+    """Something that would open a dialog instead of starting the turn."""
+
+    text: str
+    remedy: str
+    mend: Callable[[], Callable[[], None]] | None = None  #: writes the trust record; returns its undoing
+
+
+class Engine(Protocol):
+    """An agent program."""
+
+    name: str
+    reports: bool  #: it has hooks
+
+    def plan(self, request: Request) -> Plan:
+        """How to start it. Raises EnvironmentMissing when it is not installed."""
+
+    def obstacles(self, request: Request) -> list[Obstacle]:
+        """What stands in the way of an unattended start there."""
+
+    def composer(self, lines: list[str]) -> Composer:
+        """What a styled screen of it shows."""
+
+
+def locate(binary: str, env: Mapping[str, str], what: str) -> str:
+    """
+    The absolute path of *binary* on the PATH of *env*.
+
+    Raises:
+        EnvironmentMissing: it is not there.
+    """
+    found = shutil.which(binary, path=env.get("PATH", os.defpath))
+    if found is None:
+        raise EnvironmentMissing(
+            f"{what} is not installed: no {binary!r} on PATH", hint="install it, or name its path in config.yaml"
+        )
+    return os.path.abspath(found)
+
+
+def read_json(path: str) -> dict[str, Any] | None:
+    """A JSON object of the user's; None when it is missing or something else."""
+    try:
+        with open(path, encoding="utf-8") as f:
+            data = json.load(f)
+    except (OSError, ValueError):
+        return None
+    return data if isinstance(data, dict) else None
+
+
+def parents(path: str) -> list[str]:
+    """*path* and all folders above it."""
+    found = [path]
+    while os.path.dirname(found[-1]) != found[-1]:
+        found.append(os.path.dirname(found[-1]))
+    return found
+
+
+def git_roots(path: str) -> list[str]:
+    """The work tree that *path* lies in and, for a linked worktree, the main one."""
+    for folder in parents(path):
+        git = os.path.join(folder, ".git")
+        if os.path.isdir(git):
+            return [folder]
+        if os.path.isfile(git):
+            try:
+                with open(git, encoding="utf-8") as f:
+                    target = f.read().partition("gitdir: ")[2].strip()
+            except (OSError, UnicodeDecodeError):
+                return [folder]
+            main, marker, _ = os.path.normpath(os.path.join(folder, target)).partition("/.git/worktrees/")
+            return [folder, main] if marker else [folder]
+    return []

@@ -1,0 +1,50 @@
+"""Any program, without hooks: it is running or it is not.
+
+`{prompt}` and `{prompt_file}` as arguments of their own stand for the first prompt and for a file that holds it;
+FLEET_PROMPT_FILE names that file in any case.
+"""
+
+from __future__ import annotations
+
+from fleet.engines.base import Plan, locate
+from fleet.engines.screen import Box, Composer, cells, plain
+from fleet.errors import UsageError
+
+TYPE_CHECKING = False
+if TYPE_CHECKING:
+    from fleet.engines.base import Obstacle, Request
+
+NAME = "command"
+PROMPT, PROMPT_FILE = "{prompt}", "{prompt_file}"
+
+
+class Command:
+    """The engine."""
+
+    name = NAME
+    reports = False
+
+    def plan(self, request: Request) -> Plan:
+        """The program as given."""
+        if not request.command:
+            raise UsageError(
+                "the command engine needs a program", hint="fleet dispatch TASK --engine command -- PROGRAM ARGS"
+            )
+        program, *rest = request.command
+        return Plan(
+            argv=[program if "/" in program else locate(program, request.env, program), *rest],
+            takes_prompt=PROMPT in rest or PROMPT_FILE in rest,
+            env={"FLEET_PROMPT_FILE": request.layout.prompt(request.agent_id)},
+            hooks=False,
+        )
+
+    def obstacles(self, request: Request) -> list[Obstacle]:
+        """Nothing is known of it."""
+        del request
+        return []
+
+    def composer(self, lines: list[str]) -> Composer:
+        """Only whether the last line with something on it ends as prompts do; anything else is not known."""
+        text = [plain(row) for row in cells(lines)]
+        last = next((line for line in reversed(text) if line.strip()), "")
+        return Composer(Box.EMPTY if last.rstrip().endswith((">", "$", "%", "#", "›", "❯", ":")) else Box.UNKNOWN)

@@ -1,0 +1,45 @@
+"""The settings file that Claude Code (and the fake agent) gets with `--settings`, per agent.
+
+Hooks in it run beside the user's own (2.1.197). Writing a draft outside the working directory opens a dialog in the
+default permission mode, and so does reading a handoff document there; `permissions.allow` prevents both
+(`additionalDirectories` does not). A path in a rule is absolute when it begins with `//`.
+"""
+
+from __future__ import annotations
+
+import json
+import shlex
+
+TYPE_CHECKING = False
+if TYPE_CHECKING:
+    from typing import Any
+
+    from fleet.engines.base import Request
+
+TIMEOUT_SECONDS = 10
+EVENTS = (
+    "SessionStart", "SessionEnd", "UserPromptSubmit", "Stop", "StopFailure", "PreCompact", "PostCompact",
+    "Notification", "PermissionRequest",
+)  # fmt: skip
+
+
+def hook_command(request: Request, engine: str, event: str) -> str:
+    """The shell command of one hook."""
+    return shlex.join([*request.hook_argv, engine, event])
+
+
+def settings(request: Request, engine: str, extra: dict[str, Any] | None = None) -> bytes:
+    """The file's content."""
+    layout = request.layout
+    allow = [
+        f"Edit(/{layout.draft(request.agent_id)})", f"Write(/{layout.draft(request.agent_id)})",
+        f"Edit(/{layout.drafts}/**)", f"Write(/{layout.drafts}/**)", f"Read(/{layout.drafts}/**)",
+        f"Read(/{layout.handoffs}/**)", f"Read(/{layout.bodies}/**)", f"Read(/{layout.prompt(request.agent_id)})",
+    ]  # fmt: skip
+    hooks = {
+        event: [{"hooks": [{"type": "command", "command": hook_command(request, engine, event),
+                            "timeout": TIMEOUT_SECONDS}]}]
+        for event in EVENTS
+    }  # fmt: skip
+    data: dict[str, Any] = {"hooks": hooks, "permissions": {"allow": allow}, **(extra or {})}
+    return (json.dumps(data, indent=2) + "\n").encode()

@@ -1,0 +1,55 @@
+"""Waiting for the engine's log to hold the answer that the hook is called for.
+
+Claude Code 2.1.197 writes its transcript by a timer: at Stop the last answer, and with it the usage, is up to 90 ms
+behind (6 of 6 runs; the client goes on writing while its hook runs). Read at once, every figure would be one turn old.
+"""
+
+from __future__ import annotations
+
+import os
+import time
+
+from fleet.formats import transcript
+
+TYPE_CHECKING = False
+if TYPE_CHECKING:
+    from fleet.hooks.payload import Payload
+
+LONGEST_SECONDS = 0.4
+POLL_SECONDS = 0.01
+LOOK_BACK_BYTES = 256 * 1024
+
+
+def is_current(call: Payload) -> bool:
+    """Whether the log holds the last assistant message of this very turn."""
+    wanted = call.text("last_assistant_message").strip()
+    if not wanted:
+        return True
+    seen = False
+    for said in transcript.backwards(call.engine, call.transcript_path, LOOK_BACK_BYTES):
+        if said.kind == "assistant" and said.text.strip() == wanted:
+            seen = True
+        elif said.kind == "prompt":
+            return seen and said.turn_id in (None, call.turn_id)
+        elif said.kind == "feedback":
+            return seen
+    return seen
+
+
+def wait(call: Payload) -> None:
+    """Return when the log is current, or after LONGEST_SECONDS; at once for an engine whose log is not read."""
+    path = call.transcript_path
+    if call.engine not in transcript.READERS or not path:
+        return
+    end = time.monotonic() + LONGEST_SECONDS
+    size = -1
+    while time.monotonic() < end:
+        try:
+            now = os.stat(path).st_size
+        except OSError:
+            now = -1
+        if now != size:
+            size = now
+            if is_current(call):
+                return
+        time.sleep(POLL_SECONDS)  # noqa: TID251  # hooks cannot import fleet.clock

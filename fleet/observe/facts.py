@@ -1,0 +1,129 @@
+"""Gathering the facts about agents: one look at each tmux server, one at the process table, the ends of a few files."""
+
+from __future__ import annotations
+
+import os
+from dataclasses import dataclass
+from itertools import islice
+
+from fleet.engines.hook_settings import TIMEOUT_SECONDS
+from fleet.errors import BadFile, Unreachable
+from fleet.formats import launch, transcript
+from fleet.formats.states import Existence
+from fleet.formats.times import parse
+from fleet.model.judge import Facts, State, judge
+from fleet.process.table import ProcessTable, read_table
+from fleet.tmux.snapshot import Pane, Snapshot, take
+
+TYPE_CHECKING = False
+if TYPE_CHECKING:
+    from collections.abc import Callable
+
+    from fleet.formats.layout import Layout
+    from fleet.model.agent import Agent
+    from fleet.store.journal import Journal
+    from fleet.tmux.client import Tmux
+
+EVENTS = 40  #: how many of the newest events are looked at
+LOG_TAIL_BYTES = 64 * 1024
+_LOG_DECIDES = frozenset({"UserPromptSubmit", "PermissionRequest", "HookActed"})
+
+
+@dataclass(frozen=True, slots=True)
+class Sight:
+    """One agent with what was seen of it."""
+
+    agent: Agent
+    facts: Facts
+    state: State
+    pane: Pane | None
+
+
+class Looker:
+    """One look at this host; make a new one for the next look."""
+
+    def __init__(
+        self,
+        layout: Layout,
+        journal: Journal,
+        tmux_on: Callable[[str], Tmux],
+        socket: str,
+        wall: Callable[[], float],
+    ) -> None:
+        self.layout = layout
+        self._wall = wall
+        self._journal = journal
+        self._tmux_on = tmux_on
+        self._socket = socket
+        self._snapshots: dict[str, Snapshot] = {}
+        self._table: ProcessTable | None = None
+        self._table_error: Unreachable | None = None
+
+    def snapshot(self, socket: str | None) -> Snapshot:
+        """The panes of the server on *socket* (default: the configured one), asked once."""
+        where = socket or self._socket
+        if where not in self._snapshots:
+            self._snapshots[where] = take(self._tmux_on(where))
+        return self._snapshots[where]
+
+    def table(self) -> ProcessTable:
+        """
+        The processes, read once.
+
+        Raises:
+            Unreachable: they could not be read.
+        """
+        if self._table is None:
+            self._table = read_table()
+        return self._table
+
+    def running(self, agent: Agent) -> bool | None:
+        """Whether any process of the agent's engine lives; None: could not look."""
+        if agent.pid is None:
+            return None
+        try:
+            return bool(self.table().session(agent.pid, agent.pid_start))
+        except Unreachable:
+            return None
+
+    def see(self, agent: Agent) -> Sight:
+        """Everything known of *agent*, judged."""
+        snapshot = self.snapshot(agent.socket)
+        pane = snapshot.of_agent(agent.id, agent.pane_id, agent.server_pid)
+        existence = Existence.UNKNOWN if snapshot.error else Existence.ALIVE if pane else Existence.GONE
+        events = list(islice(self._journal.newest_first(agent.id), EVENTS))
+        held = reports = prompted = False
+        try:
+            start = launch.read(self.layout, agent.id)
+            reports = start.get("hooks") is True
+            held = not launch.is_started(self.layout, agent.id, start["nonce"])
+            prompted = start.get("prompted") is True
+        except (FileNotFoundError, BadFile):
+            reports = agent.engine != "command"
+        newest = next((e for e in events if e.get("source") == "hook"), None)
+        facts = Facts(
+            pane=existence,
+            pane_dead=pane.dead if pane else False,
+            exit_status=pane.dead_status if pane else None,
+            exit_signal=pane.dead_signal if pane else None,
+            running=self.running(agent),
+            held=held,
+            prompted=prompted,
+            reports=reports,
+            queued=os.path.exists(self.layout.entry(agent.id)),
+            dead_letter=os.path.exists(self.layout.dead_entry(agent.id)),
+            events=events,
+            settling=self._settling(agent, newest),
+            last_said=self._last_said(agent, events) if newest and newest["event"] in _LOG_DECIDES else None,
+        )
+        return Sight(agent, facts, judge(facts), pane)
+
+    def _settling(self, agent: Agent, newest: dict[str, object] | None) -> bool:
+        """Whether the hook that reported *newest* may still be deciding: engines end one after that many seconds."""
+        then = parse(newest.get("ts")) if newest and newest["event"] == "Stop" else None
+        return then is not None and not agent.needs_input and self._wall() - then < TIMEOUT_SECONDS
+
+    def _last_said(self, agent: Agent, events: list[dict[str, object]]) -> str | None:
+        path = next((e["transcript_path"] for e in events if e.get("transcript_path")), agent.transcript_path)
+        said = transcript.backwards(agent.engine, path, LOG_TAIL_BYTES)
+        return next((one.kind for one in said if one.kind != "injected"), None)
