@@ -82,6 +82,10 @@ class Fleet:
         package = os.path.dirname(os.path.dirname(os.path.abspath(__file__)))
         return [sys.executable, "-c", boot, package, "drain", *args]
 
+    def reload(self) -> None:
+        """Read the settings anew at their next use."""
+        self.__dict__.pop("settings", None)
+
     def compile_hooks(self) -> None:
         """Write what hooks need of the settings."""
         data = config.hook_config(self.settings, self.drain_argv("--until-idle"), self.environ)

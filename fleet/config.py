@@ -142,7 +142,8 @@ def _typed(where: str, name: str, value: Any, default: Any) -> Any:
 
 def hook_config(settings: Settings, drain_argv: list[str], environ: Mapping[str, str]) -> dict[str, Any]:
     """What hooks need of the settings, for `run/hook-config.json`."""
-    keep = ("PATH", "HOME", "LANG", "LC_ALL", "TMPDIR", "TMUX_TMPDIR", "XDG_RUNTIME_DIR", "USER", "FLEET_TMUX_SOCKET")
+    keep = ("PATH", "HOME", "LANG", "LC_ALL", "TMPDIR", "TMUX_TMPDIR", "XDG_RUNTIME_DIR", "USER", "FLEET_TMUX_SOCKET",
+            "FLEET_TMUX_BIN", "FLEET_MAX_SESSIONS")  # fmt: skip
     return {
         "schema_version": 1,
         "windows": _yaml(resources.config_file("models.yaml"))["windows"],

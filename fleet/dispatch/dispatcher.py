@@ -100,7 +100,7 @@ class Dispatcher:
         """
         fleet = self._fleet
         look = fleet.looker()
-        for agent in fleet.agents.list().agents:
+        for agent in fleet.agents.living().agents:
             if (agent.project, agent.task_id) != (order.project, order.task_id):
                 continue
             sight = look.see(agent)
@@ -115,9 +115,9 @@ class Dispatcher:
                 start = launch.read(fleet.layout, agent_id)
             except (FileNotFoundError, BadFile):
                 continue
-            if (start["project"], start["task_id"]) == (order.project, order.task_id) and fleet.owner_lives(start):
-                if fleet.agents.get(agent_id) is None and start["origin"] == "dispatch":
-                    raise Refused(f"task {order.task_id!r} is being dispatched right now as {agent_id}")
+            same = (start["project"], start["task_id"]) == (order.project, order.task_id)
+            if same and fleet.agents.get(agent_id) is None and fleet.owner_lives(start):
+                raise Refused(f"task {order.task_id!r} is being started right now as {agent_id}")
 
     @staticmethod
     def _taken(order: Order, agent: Agent, why: str) -> Refused:

@@ -79,11 +79,15 @@ class MessageState(StrEnum):
     OFFERED = "offered"  #: handed to the engine; whether the model saw it is not known yet
     DELIVERED = "delivered"  #: the model answered to the very prompt that carried it
     UNCONFIRMED = "unconfirmed"  #: it cannot be decided whether the model saw it; never sent again by itself
+    RETURNED = "returned"  #: its agent ended before it was handed over, and nobody took its work on
 
 
 MESSAGE_MOVES = {
-    MessageState.NEW: frozenset({MessageState.OFFERED, MessageState.DELIVERED, MessageState.UNCONFIRMED}),
+    MessageState.NEW: frozenset(
+        {MessageState.OFFERED, MessageState.DELIVERED, MessageState.UNCONFIRMED, MessageState.RETURNED}
+    ),
     MessageState.OFFERED: frozenset({MessageState.NEW, MessageState.DELIVERED, MessageState.UNCONFIRMED}),
     MessageState.DELIVERED: frozenset(),
     MessageState.UNCONFIRMED: frozenset({MessageState.DELIVERED}),
+    MessageState.RETURNED: frozenset(),
 }

@@ -49,13 +49,21 @@ def main(argv: list[str]) -> int:
             hook = Hook(layout, agent_id, call, load(os.environ.get("FLEET_HOOK_CONFIG")), time.time())
             answer = hook.run()
             if answer:
-                sys.stdout.write(json.dumps(answer) + "\n")
-                sys.stdout.flush()
+                _print(json.dumps(answer) + "\n")
             if hook.failed is not None:
                 _log(layout, argv, agent_id, hook.failed)
     except BaseException as e:  # noqa: BLE001  # a hook must never fail or block its agent, whatever happens
         _log(layout, argv, agent_id, e)
     return 0
+
+
+def _print(text: str) -> None:
+    """Hand the answer over past sys.stdout: what is left in a buffer there would spoil the exit status."""
+    if sys.stdout is None:
+        raise OSError("the engine closed the hook's standard output")
+    view = memoryview(text.encode())
+    while view:
+        view = view[os.write(1, view) :]
 
 
 def _log(layout: Layout, argv: list[str], agent_id: str, error: BaseException) -> None:

@@ -22,6 +22,9 @@ _TELLING = frozenset({
     "PermissionRequest", "Notification", "HookActed",
 })  # fmt: skip
 
+#: Events after which an Esc leaves no trace but the last line of the log.
+_INTERRUPTIBLE = frozenset({"UserPromptSubmit", "Stop", "PermissionRequest"})
+
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Facts:
@@ -63,7 +66,7 @@ def judge(facts: Facts) -> State:
         return State(turn=Turn.UNKNOWN, source="pane", evidence="tmux could not be asked")
     ended = _ended(facts)
     if facts.queued and (ended is not None or _turn(facts).turn != Turn.WORKING):
-        return State(turn=Turn.WAITING, reason=Reason.HANDOFF, source="queue", evidence="its successor is being started")
+        return State(turn=Turn.WAITING, reason=Reason.HANDOFF, source="queue", evidence="its successor comes")
     if ended is not None:
         return ended
     if facts.held:
@@ -112,52 +115,49 @@ def _background(events: Sequence[dict[str, Any]]) -> int:
 def _from_event(
     event: dict[str, Any], acted: dict[str, Any] | None, facts: Facts, background: int
 ) -> State | None:
-    name = event["event"]
-    since = event.get("ts")
+    """What one event says; None when it says nothing, and an earlier one decides."""
+    verdict = _verdict(event, acted, facts)
+    if verdict is None:
+        return None
+    turn, reason, evidence = verdict
+    source = "hook"
+    if event["event"] in _INTERRUPTIBLE and facts.last_said == "interrupt" and turn != Turn.IDLE:
+        turn, reason, source, evidence = Turn.IDLE, Reason.INTERRUPTED, "log", "the log ends with an interrupt"
+    return State(
+        turn=turn, reason=reason, source=source, evidence=evidence or event["event"], since=event.get("ts"),
+        background=background,
+    )  # fmt: skip
 
-    def state(turn: Turn, reason: Reason | None = None, source: str = "hook", evidence: str = "") -> State:
-        return State(
-            turn=turn, reason=reason, source=source, evidence=evidence or name, since=since, background=background
-        )
 
-    match name:
+def _verdict(  # noqa: C901, PLR0912  # one row per event: a table that branches
+    event: dict[str, Any], acted: dict[str, Any] | None, facts: Facts
+) -> tuple[Turn, Reason | None, str] | None:
+    match event["event"]:
         case "UserPromptSubmit":
-            if facts.last_said == "interrupt":
-                return state(Turn.IDLE, Reason.INTERRUPTED, "log", "the log ends with an interrupt")
-            return state(Turn.WORKING)
+            return Turn.WORKING, None, ""
+        case "Stop" if acted is not None and acted.get("on") == "Stop" and acted.get("block"):
+            return Turn.WORKING, None, "the end of the turn was blocked: " + ", ".join(acted["block"])
         case "Stop":
-            if acted is not None and acted.get("on") == "Stop" and acted.get("block"):
-                if facts.last_said == "interrupt":
-                    return state(Turn.IDLE, Reason.INTERRUPTED, "log", "the log ends with an interrupt")
-                return state(Turn.WORKING, evidence="the end of the turn was blocked: " + ", ".join(acted["block"]))
-            return state(Turn.WORKING if facts.settling else Turn.IDLE)
+            return Turn.WORKING if facts.settling else Turn.IDLE, None, ""
         case "StopFailure":
             reason = FAILURES.get(str(event.get("error")))
-            failure = f"the turn failed: {event.get('error')}"
-            return state(Turn.WAITING if reason else Turn.IDLE, reason, evidence=failure)
+            return Turn.WAITING if reason else Turn.IDLE, reason, f"the turn failed: {event.get('error')}"
         case "Interrupt":
-            return state(Turn.IDLE, Reason.INTERRUPTED)
+            return Turn.IDLE, Reason.INTERRUPTED, ""
         case "PreCompact":
-            return state(Turn.COMPACTING)
+            return Turn.COMPACTING, None, ""
         case "PostCompact":
-            return state(Turn.IDLE if event.get("trigger") == "manual" else Turn.WORKING)
+            return Turn.IDLE if event.get("trigger") == "manual" else Turn.WORKING, None, ""
+        case "PermissionRequest" if facts.last_said in (None, "tool", "interrupt"):
+            return Turn.WAITING, Reason.PERMISSION, f"asks to use {event.get('tool_name')}"
         case "PermissionRequest":
-            if facts.last_said == "interrupt":
-                return state(Turn.IDLE, Reason.INTERRUPTED, "log", "the log ends with an interrupt")
-            if facts.last_said in (None, "tool"):
-                return state(Turn.WAITING, Reason.PERMISSION, evidence=f"asks to use {event.get('tool_name')}")
-            return state(Turn.WORKING, source="log", evidence="the log went on after the question")
-        case "SessionStart" if event.get("session_source") == "compact":
-            return None
-        case "SessionStart":
-            if facts.prompted and not any(e["event"] == "UserPromptSubmit" for e in facts.events):
-                return state(Turn.STARTING)
-            return state(Turn.IDLE)
-        case "SessionEnd" if event.get("reason") == "clear":
-            return None
-        case "SessionEnd":
-            return state(Turn.UNKNOWN, evidence="the engine said goodbye and its process still runs")
+            return Turn.WORKING, None, "the log went on after the question"
+        case "SessionStart" if event.get("session_source") != "compact":
+            unsent = facts.prompted and not any(e["event"] == "UserPromptSubmit" for e in facts.events)
+            return Turn.STARTING if unsent else Turn.IDLE, None, ""
+        case "SessionEnd" if event.get("reason") != "clear":
+            return Turn.UNKNOWN, None, "the engine said goodbye and its process still runs"
         case "Notification" if event.get("notification_type") == "idle_prompt":
-            return state(Turn.IDLE)
+            return Turn.IDLE, None, ""
         case _:
             return None

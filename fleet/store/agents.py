@@ -41,7 +41,7 @@ class AgentStore:
         """The ids of all live agents, readable or not."""
         return _ids(self.layout.agents)
 
-    def list(self) -> Listing:
+    def living(self) -> Listing:
         """All live agents, oldest first; an unreadable record is named and takes no other down."""
         agents, bad = [], []
         for agent_id in self.ids():
@@ -107,7 +107,7 @@ class AgentStore:
         """
         if is_id(token) and (agent := self.get(token)):
             return agent
-        listing = self.list()
+        listing = self.living()
         for match in (_by_dispatch, _by_prefix, _by_task):
             found = [a for a in listing.agents if match(a, token)]
             if len(found) == 1:
@@ -141,6 +141,18 @@ class AgentStore:
         if len(same) > 1 and not all(a.task_id == token for a in found):
             raise Ambiguous(f"{token!r} could be any of: {_names(found)}", hint="give more of the id")
         return max(found, key=lambda a: (a.archived_at or "", a.generation))
+
+    def of_dispatch(self, dispatch_id: str) -> list[str]:
+        """The ids of all agents of a dispatch, newest generation first; unreadable records are passed over."""
+        found = [a for a in self.living().agents if a.dispatch_id == dispatch_id]
+        for agent_id in _ids(self.layout.archive):
+            try:
+                agent = self.archived(agent_id)
+            except BadFile:
+                continue
+            if agent is not None and agent.dispatch_id == dispatch_id:
+                found.append(agent)
+        return list(dict.fromkeys(a.id for a in sorted(found, key=lambda a: -a.generation)))
 
     def successor(self, agent: Agent) -> Agent:
         """The newest agent that *agent*'s work was handed to; itself when there is none."""

@@ -20,6 +20,9 @@ TAIL_BYTES = 128 * 1024
 #: What only an engine that has taken its prompt reports.
 ACCEPTED = frozenset({"UserPromptSubmit", "Stop", "StopFailure", "PreCompact", "PermissionRequest", "Interrupt"})
 
+#: What the drain writes once it has seen an engine without hooks running.
+TAKEN = "Accepted"
+
 
 class Journal:
     """Event lines under `events/`."""
@@ -42,7 +45,8 @@ class Journal:
     def accepted(self, agent_id: str) -> bool:
         """Whether the agent's engine has ever taken a prompt."""
         return any(
-            e["event"] in ACCEPTED and e.get("source") == "hook" for e in self.newest_first(agent_id, limit_bytes=None)
+            e["event"] == TAKEN if e.get("source") == "drain" else e["event"] in ACCEPTED
+            for e in self.newest_first(agent_id, limit_bytes=None)
         )
 
     def archive(self, agent_id: str) -> None:

@@ -13,6 +13,7 @@ from dataclasses import dataclass
 
 from fleet.errors import Refused, Unreachable
 from fleet.formats.ids import session_name
+from fleet.tmux.client import is_absent
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
@@ -61,6 +62,7 @@ def make(tmux: Tmux, agent_id: str, argv: Sequence[str], *, cwd: str, environmen
         *pairs, "--", *argv,
         ";", "set-option", "-w", "-t", window, "remain-on-exit", "on",
         ";", "set-option", "-t", window, "@fleet_agent_id", agent_id,
+        ";", "set-option", "-t", window, "@fleet_home", environment["FLEET_HOME"],
     )  # fmt: skip
     error = " ".join(answer.stderr)
     if "duplicate session" in error:
@@ -71,17 +73,13 @@ def make(tmux: Tmux, agent_id: str, argv: Sequence[str], *, cwd: str, environmen
     return Made(parts[0], parts[1], parts[2], int(parts[3]), int(parts[4]))
 
 
-def end(tmux: Tmux, agent_id: str, session_id: str | None = None) -> None:
+def end(tmux: Tmux, agent_id: str) -> None:
     """
     Kill the agent's session, by exact name. A session that is not there is fine.
 
     Raises:
         Unreachable: tmux did not answer.
     """
-    del session_id
     answer = tmux.ask("kill-session", "-t", f"={session_name(agent_id)}")
-    if answer.status:
-        from fleet.tmux.client import is_absent  # noqa: PLC0415
-
-        if not is_absent(answer.error):
-            raise Unreachable(f"tmux kill-session: {answer.error.strip()}")
+    if answer.status and not is_absent(answer.error):
+        raise Unreachable(f"tmux kill-session: {answer.error.strip()}")

@@ -10,7 +10,7 @@ from fleet.tmux.client import Tmux, is_no_server
 
 FORMAT = (
     "#{session_id}|#{window_id}|#{pane_id}|#{pane_pid}|#{pid}|#{pane_dead}|#{pane_dead_status}|#{pane_dead_signal}"
-    "|#{pane_in_mode}|#{session_attached}|#{@fleet_agent_id}|#{session_name}"
+    "|#{pane_in_mode}|#{session_attached}|#{@fleet_agent_id}|#{session_name}|#{@fleet_home}"
 )
 
 
@@ -30,6 +30,7 @@ class Pane:
     attached: int
     mark: str  #: the agent id that fleet wrote on the session
     session: str
+    home: str  #: the fleet home that made the session: two homes may share a server
 
 
 @dataclass(frozen=True, slots=True)
@@ -59,16 +60,16 @@ def parse(text: str) -> tuple[Pane, ...]:
     """The panes in what list-panes printed; a line that does not fit is passed over."""
     panes = []
     for line in text.splitlines():
-        parts = line.split("|", 11)
-        if len(parts) != 12 or not parts[3].isdigit():
+        parts = line.split("|", 12)
+        if len(parts) != 13 or not parts[3].isdigit():
             continue
         panes.append(
             Pane(
                 session_id=parts[0], window_id=parts[1], pane_id=parts[2], pid=int(parts[3]),
                 server_pid=int(parts[4] or 0), dead=parts[5] == "1", dead_status=_number(parts[6]),
                 dead_signal=_number(parts[7]), in_mode=parts[8] not in ("", "0"), attached=int(parts[9] or 0),
-                mark=parts[10], session=parts[11],
-            )  # fmt: skip
+                mark=parts[10], session=parts[11], home=parts[12],
+            )
         )
     return tuple(panes)
 

@@ -23,7 +23,7 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
 
 def run(args: argparse.Namespace, fleet: Fleet) -> int:
     """List."""
-    listing = fleet.agents.list()
+    listing = fleet.agents.living()
     look = fleet.looker()
     chosen = [a for a in listing.agents if args.project in (None, a.project)]
     shown = [views.agent_view(look.see(agent), look) for agent in chosen]

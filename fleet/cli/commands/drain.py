@@ -1,0 +1,174 @@
+"""The loop that carries out handoffs, ends and messages. One per FLEET_HOME; hooks and commands start one when needed.
+
+examples:
+  fleet drain             run here until Ctrl-C
+  fleet drain --detach    run in its own tmux session
+  fleet drain --once      one pass over everything that waits
+"""
+
+from __future__ import annotations
+
+import os
+import signal
+
+from fleet.cli import output
+from fleet.clock import wait_until
+from fleet.drain.lock import DrainLock
+from fleet.errors import EXIT_NO, EXIT_OK, Refused, TimedOut, UsageError
+from fleet.process.table import read_process
+
+TYPE_CHECKING = False
+if TYPE_CHECKING:
+    import argparse
+    from collections.abc import Callable
+
+    from fleet.app import Fleet
+    from fleet.drain.loop import Loop
+
+SESSION = "fleet-drain"
+STOP_SECONDS = 30.0
+
+
+def add_arguments(parser: argparse.ArgumentParser) -> None:
+    """Declare the options."""
+    what = parser.add_mutually_exclusive_group()
+    what.add_argument("--once", action="store_true", help="one pass over everything that waits, then return")
+    what.add_argument("--until-idle", action="store_true", help="return when nothing is left to do")
+    what.add_argument("--detach", action="store_true", help="run in a tmux session of its own")
+    what.add_argument("--status", action="store_true", help="say whether one runs")
+    what.add_argument("--stop", action="store_true", help="end the one that runs")
+    parser.add_argument("--timeout", type=float, default=600, metavar="S",
+                        help="for --once beside a running loop (default: %(default)s)")  # fmt: skip
+    parser.add_argument("--json", action="store_true", help="print the result as JSON")
+
+
+def run(args: argparse.Namespace, fleet: Fleet) -> int:
+    """Be the drain, or deal with the one that runs."""
+    if args.timeout < 0:
+        raise UsageError("--timeout cannot be negative")
+    fleet.make_home()
+    lock = DrainLock(fleet.layout, fleet.clock)
+    if args.status:
+        return _status(args, lock)
+    if args.stop:
+        return _stop(args, fleet, lock)
+    if args.detach:
+        return _detach(args, fleet, lock)
+    if not lock.take():
+        if args.once:
+            return _ask(args, fleet)
+        if args.until_idle:
+            return EXIT_OK
+        holder = lock.holder()
+        raise Refused(
+            f"a drain runs already (pid {holder['pid'] if holder else 'unknown'})",
+            hint="`fleet drain --status` tells more, `fleet drain --stop` ends it",
+        )
+    from fleet.drain.loop import Loop  # noqa: PLC0415
+
+    try:
+        loop = Loop(fleet)
+        for number in (signal.SIGTERM, signal.SIGINT, signal.SIGHUP):
+            signal.signal(number, lambda *_: loop.stop())
+        if not (args.once or args.until_idle):
+            output.say(f"fleet: draining {fleet.layout.home}; Ctrl-C ends this")
+        loop.run(until=_until(args, loop))
+    finally:
+        lock.give_back()
+    return _report(args, loop) if args.once else EXIT_OK
+
+
+def _until(args: argparse.Namespace, loop: Loop) -> Callable[[], bool] | None:
+    if args.once:
+        return loop.is_settled
+    return loop.is_idle if args.until_idle else None
+
+
+def _report(args: argparse.Namespace, loop: Loop) -> int:
+    from fleet.drain.requests import report  # noqa: PLC0415
+
+    return _say_report(args, report(loop.tally))
+
+
+def _say_report(args: argparse.Namespace, done: dict[str, int]) -> int:
+    if args.json:
+        output.data(done)
+    else:
+        words = [f"{count} {name.replace('_', ' ')}" for name, count in done.items() if count]
+        print(", ".join(words) or "nothing to do")
+    return EXIT_NO if done["dead_letters"] or done["waiting_for_retry"] else EXIT_OK
+
+
+def _ask(args: argparse.Namespace, fleet: Fleet) -> int:
+    """Let the loop that runs make a pass, and report what it did."""
+    from fleet.drain.requests import Requests  # noqa: PLC0415
+
+    requests = Requests(fleet.layout)
+    nonce = requests.ask()
+    answer: list[dict[str, int]] = []
+
+    def answered() -> bool:
+        found = requests.read_answer(nonce)
+        if found is not None:
+            answer.append(found)
+        return bool(answer)
+
+    try:
+        wait_until(answered, args.timeout, clock=fleet.clock, what="the pass of the running drain")
+    finally:
+        requests.withdraw(nonce)
+    return _say_report(args, answer[0])
+
+
+def _status(args: argparse.Namespace, lock: DrainLock) -> int:
+    held = lock.is_held()
+    holder = lock.holder() or {}
+    if args.json:
+        output.data({"running": held, "pid": holder.get("pid"), "since": holder.get("since")})
+    elif held:
+        print(f"a drain runs: pid {holder.get('pid', 'unknown')} since {holder.get('since', 'unknown')}")
+    else:
+        print("no drain runs; hooks and commands start one when there is something to do")
+    return EXIT_OK if held else EXIT_NO
+
+
+def _stop(args: argparse.Namespace, fleet: Fleet, lock: DrainLock) -> int:
+    holder = lock.holder()
+    if holder is None:
+        if lock.is_held():
+            raise TimedOut("a drain runs and has not said yet which process it is", hint="try again")
+        output.say("fleet: no drain runs")
+        return EXIT_NO
+    process = read_process(int(holder["pid"]))
+    if process is None or process.start != holder["pid_start"]:
+        raise Refused("the drain's note names a process that is another one by now", hint="see `fleet drain --status`")
+    os.kill(process.pid, signal.SIGTERM)
+    wait_until(lambda: not lock.is_held(), STOP_SECONDS, clock=fleet.clock, what="the end of the drain")
+    if args.json:
+        output.data({"stopped": process.pid})
+    else:
+        print(f"stopped the drain (pid {process.pid})")
+    return EXIT_OK
+
+
+def _detach(args: argparse.Namespace, fleet: Fleet, lock: DrainLock) -> int:
+    from fleet.tmux.client import check_socket, check_version  # noqa: PLC0415
+
+    check_version(fleet.tmux_binary)
+    check_socket(fleet.socket)
+    if lock.is_held():
+        raise Refused("a drain runs already", hint="`fleet drain --status` tells more")
+    tmux = fleet.tmux_on(fleet.socket)
+    environment = [part for name in ("FLEET_HOME", "FLEET_TMUX_SOCKET", "FLEET_TMUX_BIN", "PATH")
+                   if (value := {**fleet.environ, "FLEET_HOME": fleet.layout.home}.get(name))
+                   for part in ("-e", f"{name}={value}")]  # fmt: skip
+    tmux.ask("kill-session", "-t", f"={SESSION}")  # a dead one of an earlier drain, if its server kept it
+    tmux.do("new-session", "-d", "-s", SESSION, *environment, "--", *fleet.drain_argv())
+    wait_until(lambda: lock.holder() is not None, STOP_SECONDS, clock=fleet.clock, what="the start of the drain")
+    holder = lock.holder() or {}
+    if args.json:
+        output.data({"running": True, "pid": holder.get("pid"), "tmux_session": SESSION})
+    else:
+        print(f"the drain runs in tmux session {SESSION} (pid {holder.get('pid')})")
+    return EXIT_OK
+

@@ -1,0 +1,139 @@
+"""Send a message to an agent, or to many. Delivered once and in order; what cannot be proved is not called delivered.
+
+examples:
+  fleet send fix-login "use the new API"
+  fleet send a1b2 --file notes.md --wait 60
+  fleet send --all "stop after the current step"
+
+results: delivered, queued (exit 0), refused (exit 1), unconfirmed (exit 6).
+"""
+
+from __future__ import annotations
+
+import sys
+
+from fleet.cli import output
+from fleet.drain.carry import start_background
+from fleet.errors import EXIT_NO, EXIT_OK, EXIT_UNCONFIRMED, Refused, UsageError
+from fleet.operate.sending import Result, Sent, result, send
+
+TYPE_CHECKING = False
+if TYPE_CHECKING:
+    import argparse
+    from typing import Any
+
+    from fleet.app import Fleet
+    from fleet.model.agent import Agent
+
+POLL_SECONDS = 0.05
+SETTLED = (Result.DELIVERED, Result.UNCONFIRMED, Result.REFUSED)
+
+
+def add_arguments(parser: argparse.ArgumentParser) -> None:
+    """Declare the options."""
+    parser.add_argument("words", nargs="*", metavar="AGENT TEXT", help="the agent, and the text or - for standard input")
+    parser.add_argument("--file", metavar="F", help="the text from a file")
+    parser.add_argument("--all", action="store_true", help="to every agent")
+    parser.add_argument("--project", help="to every agent of a project")
+    parser.add_argument("--op-id", metavar="ID", help="the same id never delivers twice")
+    parser.add_argument("--wait", type=float, default=0, metavar="S", help="wait up to that long for the delivery")
+    parser.add_argument("--json", action="store_true", help="print the results as JSON")
+
+
+def run(args: argparse.Namespace, fleet: Fleet) -> int:
+    """Spool, start a drain when none runs, wait as asked."""
+    if args.wait < 0:
+        raise UsageError("--wait cannot be negative")
+    words = list(args.words)
+    many = args.all or args.project is not None
+    targets = _many(args, fleet) if many else [fleet.agents.find(_take(words, "an agent"), archived=True)]
+    body = _body(args, words)
+    if words:
+        raise UsageError(f"{words[0]!r} is one argument too many", hint="put the text in quotes")
+    rows, sent = [], []
+    for agent in targets:
+        try:
+            one = send(fleet, agent, body, args.op_id)
+        except Refused as e:
+            if not many:
+                if args.json:
+                    output.data({"message_id": None, "agent_id": agent.id, "result": "refused", "error": str(e)})
+                raise
+            rows.append({"message_id": None, "agent_id": agent.id, "result": "refused", "error": str(e)})
+            continue
+        sent.append(one)
+    if sent:
+        start_background(fleet)
+    found = _wait(fleet, sent, args.wait)
+    rows += [_row(one, found[one.message_id], args.wait) for one in sent]
+    _print(rows, many=many, as_json=args.json)
+    return _code([str(row["result"]) for row in rows])
+
+
+def _take(words: list[str], what: str) -> str:
+    if not words:
+        raise UsageError(f"{what} is missing", hint="fleet send AGENT TEXT")
+    return words.pop(0)
+
+
+def _many(args: argparse.Namespace, fleet: Fleet) -> list[Agent]:
+    found = [a for a in fleet.agents.living().agents if args.project in (None, a.project) and not a.successor_id]
+    if not found:
+        raise Refused("no agent is there to send to", hint="`fleet list` shows who is alive")
+    return found
+
+
+def _body(args: argparse.Namespace, words: list[str]) -> str:
+    """The text, byte for byte (what is no UTF-8 is kept by surrogate escapes)."""
+    if args.file is not None:
+        try:
+            with open(args.file, "rb") as f:
+                raw = f.read()
+        except OSError as e:
+            raise UsageError(f"cannot read {args.file}: {e.strerror}") from e
+    else:
+        text = _take(words, "the text")
+        raw = sys.stdin.buffer.read() if text == "-" else text.encode("utf-8", "surrogateescape")
+    if not raw.strip():
+        raise UsageError("the message is empty")
+    if b"\0" in raw:
+        raise UsageError("the message holds a NUL byte")
+    return raw.decode("utf-8", "surrogateescape")
+
+
+def _wait(fleet: Fleet, sent: list[Sent], seconds: float) -> dict[str, Result]:
+    end = fleet.clock.monotonic() + seconds
+    found = {one.message_id: result(fleet, one) for one in sent}
+    while any(value not in SETTLED for value in found.values()) and fleet.clock.monotonic() < end:
+        fleet.clock.sleep(POLL_SECONDS)
+        found = {
+            one.message_id: found[one.message_id] if found[one.message_id] in SETTLED else result(fleet, one)
+            for one in sent
+        }
+    return found
+
+
+def _row(one: Sent, found: Result, waited: float) -> dict[str, Any]:
+    row = {"message_id": one.message_id, "agent_id": one.agent_id, "dispatch_id": one.dispatch_id,
+           "result": found.value}  # fmt: skip
+    if found == Result.QUEUED and waited:
+        row["error"] = f"not delivered within {waited:g} s; the drain goes on"
+    return row
+
+
+def _print(rows: list[dict[str, Any]], *, many: bool, as_json: bool) -> None:
+    if as_json:
+        output.data(rows if many else rows[0])
+        return
+    for row in rows:
+        print(f"{row['result']}  {row['agent_id']}  {row['message_id'] or '-'}")
+        if row.get("error"):
+            output.say(f"fleet: {row['agent_id']}: {row['error']}")
+
+
+def _code(results: list[str]) -> int:
+    if "refused" in results:
+        return EXIT_NO
+    return EXIT_UNCONFIRMED if "unconfirmed" in results else EXIT_OK
+
+

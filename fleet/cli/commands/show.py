@@ -1,0 +1,73 @@
+"""Everything known of one agent, also of an ended one."""
+
+from __future__ import annotations
+
+from fleet.cli import output, views
+from fleet.errors import EXIT_OK, BadFile
+from fleet.formats import launch, messages
+
+TYPE_CHECKING = False
+if TYPE_CHECKING:
+    import argparse
+    from typing import Any
+
+    from fleet.app import Fleet
+    from fleet.model.agent import Agent
+
+LAST_EVENTS = 5
+
+
+def add_arguments(parser: argparse.ArgumentParser) -> None:
+    """Declare the options."""
+    parser.add_argument("agent", metavar="AGENT", help="an id, a unique prefix of one, or a task name")
+    parser.add_argument("--json", action="store_true", help="print JSON")
+
+
+def run(args: argparse.Namespace, fleet: Fleet) -> int:
+    """Show."""
+    agent = fleet.agents.find(args.agent, archived=True)
+    look = fleet.looker()
+    sight = look.see(agent)
+    view: dict[str, Any] = views.agent_view(sight, look)
+    if agent.archived_cause:
+        view.update(state="archived", reason=None, state_evidence=agent.archived_cause)
+    view.update(
+        archived_cause=agent.archived_cause, archived_at=agent.archived_at, origin=agent.origin, host=agent.host,
+        command=list(agent.command), transcript_path=_transcript(sight.facts.events, agent),
+        last_handoff_path=agent.last_handoff_path, permissions=_permissions(fleet, agent),
+        messages=[{"message_id": m.id, "state": str(m.state), "characters": len(m.body)}
+                  for m in messages.pending(fleet.layout, agent.id)],
+        last_events=[{"ts": e.get("ts"), "event": e["event"]} for e in sight.facts.events[:LAST_EVENTS]],
+    )  # fmt: skip
+    if args.json:
+        output.data(view)
+        return EXIT_OK
+    width = max(len(name) for name in view)
+    for name, value in view.items():
+        if value not in (None, [], ""):
+            print(f"{name.ljust(width)}  {_text(name, value)}")
+    return EXIT_OK
+
+
+def _text(name: str, value: Any) -> str:
+    if name == "command":
+        import shlex  # noqa: PLC0415
+
+        return shlex.join(value)
+    if isinstance(value, list):
+        return "; ".join(" ".join(str(part) for part in one.values()) for one in value)
+    return output.size(value) if name == "memory_bytes" else str(value)
+
+
+def _transcript(events: Any, agent: Agent) -> str | None:
+    return next((str(e["transcript_path"]) for e in events if e.get("transcript_path")), agent.transcript_path)
+
+
+def _permissions(fleet: Fleet, agent: Agent) -> str:
+    """What the engine may do without asking: a bypass is never silent."""
+    try:
+        options = launch.read(fleet.layout, agent.id)["options"]
+    except (FileNotFoundError, BadFile):
+        bypass = any(a.startswith("--dangerously") for a in agent.command)
+        return "bypassed" if bypass else "the engine's own"
+    return "bypassed" if options.get("bypass_permissions") else str(options.get("permission_mode") or "the engine's own")

@@ -1,0 +1,229 @@
+"""Waking idle agents that have messages. The text itself never goes through the terminal: a hook injects it.
+
+Under the pane's keyboard lock: look, paste the wake line, look again, Enter. Enter is pressed only when the composer
+shows exactly our line; a dialog, a person's draft, or anything that is not recognised means no key at all. An agent
+whose engine does not report gets the text itself, and `delivered` only on what the screen shows.
+"""
+
+from __future__ import annotations
+
+import os
+from dataclasses import dataclass
+from enum import Enum
+
+from fleet.engines.catalog import engine
+from fleet.engines.screen import Box
+from fleet.errors import FleetError
+from fleet.formats import delivery, messages
+from fleet.formats.ids import is_id
+from fleet.formats.record import Held
+from fleet.formats.states import MessageState, Reason, Turn
+from fleet.formats.texts import WAKE_LINE, operator_message
+from fleet.tmux.keyboard import Keyboard
+
+TYPE_CHECKING = False
+if TYPE_CHECKING:
+    from fleet.app import Fleet
+    from fleet.engines.screen import Composer
+    from fleet.observe.facts import Looker, Sight
+
+QUICK_TRIES = 3  #: presses of Enter that may be swallowed by a client that just started
+QUICK_SECONDS = 1.0
+IDLE_SECONDS = 3.0  #: between two looks at an agent that nothing can be done for, when nothing stirs
+UNANSWERED_SECONDS = 2.0  #: after this long without an answer the screen is asked whether Esc was pressed
+
+
+class Woken(Enum):
+    """What came of one try."""
+
+    PRESSED = "pressed"  #: Enter went out; the hook's report is awaited
+    DELIVERED = "delivered"  #: typed into an engine without hooks, and seen there
+    UNCONFIRMED = "unconfirmed"  #: typed into an engine without hooks, and not seen
+    BUSY = "busy"  #: a turn is running
+    DRAFT = "draft"  #: a person's text is in the composer
+    DIALOG = "dialog"  #: a question is open
+    UNCLEAR = "unclear"  #: the screen was not recognised
+
+
+@dataclass(slots=True)
+class Backoff:
+    """When an agent may be tried again."""
+
+    due: float = 0.0
+    tries: int = 0
+    last: Woken | None = None
+
+
+class Deliveries:
+    """The messages of this host."""
+
+    def __init__(self, fleet: Fleet) -> None:
+        self._fleet = fleet
+        self._backoffs: dict[str, Backoff] = {}
+
+    def waiting(self) -> list[str]:
+        """The agents for which something is spooled."""
+        found = set()
+        try:
+            with os.scandir(self._fleet.layout.inbox) as entries:
+                for entry in entries:
+                    name = entry.name.removesuffix(".md")
+                    if is_id(name) and (not entry.is_dir() or messages.names(entry.path)):
+                        found.add(name)
+        except FileNotFoundError:
+            return []
+        self._backoffs = {k: v for k, v in self._backoffs.items() if k in found}
+        return sorted(found)
+
+    def seconds_left(self, agent_id: str) -> float:
+        """How long until the agent may be tried again."""
+        backoff = self._backoffs.get(agent_id)
+        return 0.0 if backoff is None else max(0.0, backoff.due - self._fleet.clock.monotonic())
+
+    def stirred(self, agent_id: str) -> None:
+        """Something happened to the agent: try it again at once unless Enter has just been pressed."""
+        backoff = self._backoffs.get(agent_id)
+        if backoff is not None and backoff.last != Woken.PRESSED:
+            backoff.due = 0.0
+
+    def attend(self, agent_id: str, look: Looker) -> None:
+        """Do what can be done for one agent's messages now, and set when to look at it again."""
+        backoff = self._backoffs.setdefault(agent_id, Backoff())
+        backoff.due = self._fleet.clock.monotonic() + IDLE_SECONDS
+        self._attend(agent_id, look)
+
+    def _attend(self, agent_id: str, look: Looker) -> None:
+        fleet = self._fleet
+        if os.path.exists(fleet.layout.entry(agent_id)):
+            return
+        agent = fleet.agents.get(agent_id)
+        if agent is None or os.path.exists(fleet.layout.stop_order(agent_id)):
+            return
+        sight = look.see(agent)
+        waiting = [m for m in self._pending(agent_id) if m.state in (MessageState.NEW, MessageState.OFFERED)]
+        if not waiting or sight.pane is None or sight.pane.dead or sight.facts.held or not sight.facts.running:
+            return
+        if sight.pane.pid != agent.pid:
+            return
+        if not sight.facts.reports:
+            self._note(agent_id, self._type(sight, waiting[0]))
+            return
+        if waiting[0].state == MessageState.OFFERED:
+            self._unanswered(sight, waiting[0])
+            return
+        if sight.state.turn == Turn.IDLE and sight.state.reason != Reason.DRAFT:
+            self._note(agent_id, self._wake(sight))
+
+    def _pending(self, agent_id: str) -> list[messages.Message]:
+        with Held(self._fleet.layout, agent_id):
+            messages.import_slot(self._fleet.layout, agent_id, self._fleet.clock.wall())
+            return list(messages.pending(self._fleet.layout, agent_id))
+
+    def _note(self, agent_id: str, woken: Woken) -> None:
+        backoff = self._backoffs.setdefault(agent_id, Backoff())
+        backoff.tries = backoff.tries + 1 if woken in (Woken.PRESSED, backoff.last) else 1
+        if backoff.last != woken:
+            self._fleet.journal.tell(agent_id, "Wake", result=woken.value)
+        backoff.last = woken
+        quick = woken in (Woken.DELIVERED, Woken.BUSY) or backoff.tries <= QUICK_TRIES
+        pause = QUICK_SECONDS if quick else self._fleet.settings.number("messages.wake_retry_seconds")
+        backoff.due = self._fleet.clock.monotonic() + (0.0 if woken == Woken.DELIVERED else pause)
+
+    def _unanswered(self, sight: Sight, message: messages.Message) -> None:
+        """An offered message without an answer: settle it from the log, or find out that its prompt was cancelled."""
+        fleet, agent = self._fleet, sight.agent
+        path = next((e["transcript_path"] for e in sight.facts.events if e.get("transcript_path")), None)
+        with Held(fleet.layout, agent.id) as held:
+            if held.data is not None:
+                delivery.settle(fleet.layout, held.data, "", None, fleet.clock.wall(), path)
+        backoff = self._backoffs.setdefault(agent.id, Backoff())
+        if backoff.last is None and backoff.tries == 0:
+            backoff.due = fleet.clock.monotonic() + UNANSWERED_SECONDS
+            backoff.tries = 1
+            return
+        if message.offer.get("via") == "prompt" and sight.state.turn in (Turn.WORKING, Turn.IDLE):
+            self._note(agent.id, self._wake(sight, only_enter=True))
+
+    def _keyboard(self, sight: Sight) -> Keyboard:
+        assert sight.pane is not None
+        fleet = self._fleet
+        path = fleet.layout.keyboard_lock(f"{sight.pane.server_pid}-{sight.pane.pane_id.lstrip('%')}")
+        return Keyboard(fleet.tmux_on(sight.agent.socket or fleet.socket), sight.pane.pane_id, path, fleet.clock)
+
+    def _wake(self, sight: Sight, *, only_enter: bool = False) -> Woken:
+        """Look, paste, look, Enter; only Enter when our line stands there already."""
+        program = engine(sight.agent.engine)
+        try:
+            with self._keyboard(sight) as keyboard:
+                first = program.composer(keyboard.look())
+                if first.working:
+                    return Woken.BUSY
+                if not is_wake_line(first):
+                    if first.box != Box.EMPTY or only_enter:
+                        return _hindrance(first)
+                    keyboard.paste(WAKE_LINE)
+                    keyboard.pause(self._gap(sight))
+                    second = program.composer(keyboard.look())
+                    if not is_wake_line(second):
+                        return _hindrance(second)
+                keyboard.enter()
+                return Woken.PRESSED
+        except FleetError as e:
+            self._fleet.journal.tell(sight.agent.id, "WakeFailed", error=str(e))
+            return Woken.UNCLEAR
+
+    def _gap(self, sight: Sight) -> float:
+        options = self._fleet.settings.engines.get(sight.agent.engine, {})
+        return float(options.get("enter_gap_seconds", 0.2))
+
+    def _type(self, sight: Sight, message: messages.Message) -> Woken:
+        """The text itself, into an engine that does not report."""
+        fleet, agent = self._fleet, sight.agent
+        if message.state != MessageState.NEW:
+            return Woken.UNCONFIRMED
+        text = operator_message(message.body)
+        try:
+            with self._keyboard(sight) as keyboard:
+                before = engine(agent.engine).composer(keyboard.look())
+                if before.box != Box.EMPTY:
+                    return _hindrance(before)
+                with Held(fleet.layout, agent.id):
+                    message = messages.move(message, MessageState.OFFERED, offer={"via": "keys"})
+                keyboard.paste(text)
+                keyboard.pause(self._gap(sight))
+                pasted = shows(keyboard.look(), text)
+                if pasted:
+                    keyboard.enter()
+                keyboard.pause(self._gap(sight))
+                taken = pasted and engine(agent.engine).composer(keyboard.look()).box == Box.EMPTY
+        except FleetError as e:
+            fleet.journal.tell(agent.id, "WakeFailed", error=str(e))
+            taken = False
+        state = MessageState.DELIVERED if taken else MessageState.UNCONFIRMED
+        with Held(fleet.layout, agent.id):
+            if message.state == MessageState.OFFERED:
+                messages.archive(fleet.layout, agent.id, message, state, fleet.clock.wall(), "keys")
+        return Woken.DELIVERED if taken else Woken.UNCONFIRMED
+
+
+def is_wake_line(composer: Composer) -> bool:
+    """Whether the composer holds exactly our line, however it is wrapped."""
+    return composer.box == Box.TEXT and "".join(composer.text.split()) == "".join(WAKE_LINE.split())
+
+
+def shows(screen: list[str], text: str) -> bool:
+    """Whether the end of *text* stands on the screen, however it is wrapped."""
+    from fleet.engines.screen import cells, plain  # noqa: PLC0415
+
+    seen = "".join("".join(plain(row).split()) for row in cells(screen))
+    return "".join(text.split())[-40:] in seen
+
+
+def _hindrance(composer: Composer) -> Woken:
+    match composer.box:
+        case Box.TEXT:
+            return Woken.DRAFT
+        case Box.DIALOG:
+            return Woken.DIALOG
+        case _:
+            return Woken.UNCLEAR

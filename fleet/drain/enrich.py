@@ -1,0 +1,111 @@
+"""Making a handoff document better before the successor reads it: what the machine knows, where the agent said nothing.
+
+The agent's own sections stay as they are. A section that is missing, or that the hook could only fill with the last
+message, gets labelled facts: git's view of the working tree, the last prompts and tool calls, the last screen.
+"""
+
+from __future__ import annotations
+
+import os
+import subprocess
+
+from fleet.errors import BadFile
+from fleet.formats import handoff_doc, transcript
+from fleet.formats.atomic import read_bytes, write_file
+from fleet.formats.handoff import MACHINE, machine
+from fleet.formats.texts import PLACEHOLDER, SECTIONS
+
+TYPE_CHECKING = False
+if TYPE_CHECKING:
+    from collections.abc import Sequence
+
+    from fleet.model.agent import Agent
+    from fleet.process.ending import Stray
+
+GIT_SECONDS = 5.0
+SCREEN_LINES = 60
+PROMPTS, TOOLS, MESSAGES = 3, 15, 2
+TEXT_CHARACTERS = 2000
+TOOL_CHARACTERS = 200
+
+
+def enrich(document: str, agent: Agent, screen: Sequence[str], strays: Sequence[Stray] = ()) -> None:
+    """
+    Replace the document by a fuller one, atomically. Safe to repeat.
+
+    Raises:
+        BadFile: it cannot be read or is no handoff document.
+    """
+    parsed = handoff_doc.parse(read_bytes(document).decode("utf-8", "replace"))
+    if parsed is None:
+        raise BadFile(document, "not a handoff document")
+    header, bodies = parsed
+    if any(name not in header for name in handoff_doc.FIELDS):
+        raise BadFile(document, "its frontmatter is not complete")
+    own = {name: body for name, body in bodies.items() if not body.startswith(MACHINE) and body != PLACEHOLDER}
+    said = _said(agent)
+    known = {
+        "Completed": [
+            machine("the agent's last messages", "\n\n".join(said["assistant"])),
+            machine("its last tool calls", "\n".join(f"- `{_line(t)}`" for t in said["tool"])),
+        ],
+        "Files Modified": [machine("git status and diff stat", git_facts(agent.cwd))],
+        "Open Questions": [
+            machine("processes it left running", "\n".join(f"- {s.name} (pid {s.pid})" for s in strays)),
+        ],
+        "Next Steps (prioritized)": [
+            machine("the last prompts it was given, newest last", "\n\n".join(_quote(p) for p in said["prompt"])),
+            machine("its last screen", _fenced(list(screen)[-SCREEN_LINES:])),
+        ],
+    }
+    facts = {name: "\n\n".join(part for part in parts if part) for name, parts in known.items()}
+    whole = {name: own.get(name) or facts.get(name, "") for name in SECTIONS}
+    if "Open Questions" in own and strays:
+        whole["Open Questions"] = f"{own['Open Questions']}\n\n{facts['Open Questions']}"
+    write_file(document, handoff_doc.render(header, whole))
+
+
+def _said(agent: Agent) -> dict[str, list[str]]:
+    """The last prompts, messages and tool calls, oldest first."""
+    limits = {"prompt": PROMPTS, "assistant": MESSAGES, "tool": TOOLS}
+    found: dict[str, list[str]] = {kind: [] for kind in limits}
+    for said in transcript.backwards(agent.engine, agent.transcript_path):
+        if said.kind in limits and len(found[said.kind]) < limits[said.kind] and said.text.strip():
+            found[said.kind].append(said.text.strip()[:TEXT_CHARACTERS])
+        if all(len(found[kind]) >= limit for kind, limit in limits.items()):
+            break
+    return {kind: texts[::-1] for kind, texts in found.items()}
+
+
+def git_facts(cwd: str) -> str:
+    """Branch, status and diff stat of the working tree at *cwd*; empty where git has nothing to say in time."""
+    parts = []
+    for args in (("status", "--short", "--branch"), ("diff", "--stat", "HEAD"), ("log", "--oneline", "-5")):
+        try:
+            done = subprocess.run(
+                ["git", "--no-optional-locks", "-C", cwd, *args], capture_output=True, timeout=GIT_SECONDS,
+                check=False, stdin=subprocess.DEVNULL, env=_git_environment(),
+            )  # fmt: skip
+        except (OSError, subprocess.TimeoutExpired):
+            return ""
+        if done.returncode == 0 and done.stdout.strip():
+            parts.append(done.stdout.decode("utf-8", "replace").rstrip()[:4000])
+    return _fenced("\n\n".join(parts).split("\n")) if parts else ""
+
+
+def _git_environment() -> dict[str, str]:
+    kept = {k: v for k, v in os.environ.items() if not k.startswith("GIT_")}
+    return {**kept, "GIT_TERMINAL_PROMPT": "0", "GIT_OPTIONAL_LOCKS": "0", "LC_ALL": "C.UTF-8"}
+
+
+def _line(text: str) -> str:
+    return " ".join(text.split())[:TOOL_CHARACTERS].replace("`", "'")
+
+
+def _quote(text: str) -> str:
+    return "\n".join("> " + line for line in text.splitlines())
+
+
+def _fenced(lines: Sequence[str]) -> str:
+    body = "\n".join("    " + line for line in lines)
+    return body if body.strip() else ""

@@ -1,0 +1,64 @@
+"""One drain per FLEET_HOME: a kernel lock held for life. Whoever holds it is the drain, nothing else says so."""
+
+from __future__ import annotations
+
+import os
+
+from fleet.errors import BadFile
+from fleet.formats.atomic import Lock, encode, ensure_dir, read_object, remove_file, write_file
+from fleet.formats.times import rfc3339
+from fleet.process.table import own_identity
+
+TYPE_CHECKING = False
+if TYPE_CHECKING:
+    from typing import Any
+
+    from fleet.clock import Clock
+    from fleet.formats.layout import Layout
+
+#: A hook that asks whether a drain runs holds the lock for an instant.
+PATIENCE_SECONDS = 0.3
+
+
+class DrainLock:
+    """The lock, and a note of who holds it for `fleet drain --status`."""
+
+    def __init__(self, layout: Layout, clock: Clock) -> None:
+        self._layout = layout
+        self._clock = clock
+        self._lock = Lock(layout.drain_lock, sleep=clock.sleep, monotonic=clock.monotonic)
+        self._note = os.path.join(layout.run, "drain.json")
+
+    def take(self, patience_seconds: float = PATIENCE_SECONDS) -> bool:
+        """Become the drain, if nobody is."""
+        ensure_dir(self._layout.run)
+        end = self._clock.monotonic() + patience_seconds
+        while not self._lock.try_acquire():
+            if self._clock.monotonic() >= end:
+                self._lock.release()
+                return False
+            self._clock.sleep(0.01)
+        write_file(self._note, encode({**own_identity(), "since": rfc3339(self._clock.wall())}), sync=False)
+        return True
+
+    def give_back(self) -> None:
+        """Be the drain no longer."""
+        remove_file(self._note)
+        self._lock.release()
+
+    def is_held(self) -> bool:
+        """Whether some process is the drain."""
+        probe = Lock(self._layout.drain_lock)
+        try:
+            return not probe.try_acquire()
+        finally:
+            probe.release()
+
+    def holder(self) -> dict[str, Any] | None:
+        """Who the drain is, as {"pid", "pid_start", "since"}; None when nobody is, or it has not said so yet."""
+        if not self.is_held():
+            return None
+        try:
+            return read_object(self._note)
+        except (FileNotFoundError, BadFile):
+            return None

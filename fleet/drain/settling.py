@@ -1,0 +1,79 @@
+"""What is left of an agent once its engine is gone: its messages go on or back, its record and events are filed away.
+
+Each step can be repeated. The record is archived after its messages are gone and before its launch is removed, so
+whatever a crash leaves is recognised by the next pass.
+"""
+
+from __future__ import annotations
+
+import os
+
+from fleet.formats import delivery, launch, messages
+from fleet.formats.atomic import ensure_dir, move_no_clobber, remove_file
+from fleet.formats.record import Held
+from fleet.formats.states import MessageState
+
+TYPE_CHECKING = False
+if TYPE_CHECKING:
+    from fleet.app import Fleet
+    from fleet.model.agent import Agent
+
+
+def hand_on(fleet: Fleet, agent: Agent, successor_id: str) -> int:
+    """
+    Move what *agent* never got to its successor, in order; the number of messages.
+
+    Done under the agent's record lock together with the mark of the successor: a `send` that comes later sees the
+    mark and writes to the successor itself.
+    """
+    layout = fleet.layout
+    moved = 0
+    with Held(layout, agent.id) as held:
+        if held.data is not None:
+            held.set({"successor_id": successor_id})
+            _settle_last(fleet, held.data)
+        messages.import_slot(layout, agent.id, fleet.clock.wall())
+        folder = layout.spool(successor_id)
+        for message in messages.pending(layout, agent.id):
+            if message.state == MessageState.OFFERED:
+                message = messages.move(message, MessageState.NEW, offer=None)  # noqa: PLW2901
+            ensure_dir(folder)
+            moved += move_no_clobber(message.path, os.path.join(folder, os.path.basename(message.path)))
+    _remove_empty(layout.spool(agent.id))
+    return moved
+
+
+def give_back(fleet: Fleet, agent: Agent) -> int:
+    """File away what *agent* never got and nobody will take on; the number of messages."""
+    layout = fleet.layout
+    count = 0
+    with Held(layout, agent.id) as held:
+        if held.data is not None:
+            _settle_last(fleet, held.data)
+        messages.import_slot(layout, agent.id, fleet.clock.wall())
+        for message in messages.pending(layout, agent.id):
+            state = MessageState.RETURNED if message.state == MessageState.NEW else MessageState.UNCONFIRMED
+            messages.archive(layout, agent.id, message, state, fleet.clock.wall(), "its agent ended")
+            count += 1
+    _remove_empty(layout.spool(agent.id))
+    return count
+
+
+def _settle_last(fleet: Fleet, data: dict[str, object]) -> None:
+    """Look one last time whether the model answered to what it was offered."""
+    delivery.settle(fleet.layout, data, "", None, fleet.clock.wall(), data.get("transcript_path"))
+
+
+def _remove_empty(folder: str) -> None:
+    try:
+        os.rmdir(folder)
+    except OSError:
+        pass
+
+
+def file_away(fleet: Fleet, agent_id: str, cause: str, **changes: object) -> None:
+    """Archive the record and the events and remove the launch. Safe to repeat."""
+    fleet.agents.archive(agent_id, cause, fleet.clock.wall(), **changes)
+    fleet.journal.archive(agent_id)
+    remove_file(fleet.layout.draft(agent_id))
+    launch.remove(fleet.layout, agent_id)

@@ -1,0 +1,1 @@
+"""What the operator's commands do: put an intent down, and see it carried out."""
