@@ -7,13 +7,14 @@ message, gets labelled facts: git's view of the working tree, the last prompts a
 from __future__ import annotations
 
 import os
+import re
 import subprocess
 
 from fleet.errors import BadFile
 from fleet.formats import handoff_doc, transcript
 from fleet.formats.atomic import read_bytes, write_file
 from fleet.formats.handoff import MACHINE, machine
-from fleet.formats.texts import PLACEHOLDER, SECTIONS
+from fleet.formats.texts import PLACEHOLDER, SECTIONS, WAKE_LINE
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
@@ -27,6 +28,8 @@ SCREEN_LINES = 60
 PROMPTS, TOOLS, MESSAGES = 3, 15, 2
 TEXT_CHARACTERS = 2000
 TOOL_CHARACTERS = 200
+SCREEN_WIDTH = 200
+_RULE = re.compile(r"([─━═-])\1{9,}")
 
 
 def enrich(document: str, agent: Agent, screen: Sequence[str], strays: Sequence[Stray] = ()) -> None:
@@ -70,6 +73,8 @@ def _said(agent: Agent) -> dict[str, list[str]]:
     limits = {"prompt": PROMPTS, "assistant": MESSAGES, "tool": TOOLS}
     found: dict[str, list[str]] = {kind: [] for kind in limits}
     for said in transcript.backwards(agent.engine, agent.transcript_path):
+        if said.text.startswith(WAKE_LINE):
+            continue
         if said.kind in limits and len(found[said.kind]) < limits[said.kind] and said.text.strip():
             found[said.kind].append(said.text.strip()[:TEXT_CHARACTERS])
         if all(len(found[kind]) >= limit for kind, limit in limits.items()):
@@ -107,5 +112,6 @@ def _quote(text: str) -> str:
 
 
 def _fenced(lines: Sequence[str]) -> str:
-    body = "\n".join("    " + line for line in lines)
+    """As an indented block; rules and padding that a screen is full of are cut short."""
+    body = "\n".join("    " + _RULE.sub(r"\1\1\1\1", line.rstrip())[:SCREEN_WIDTH] for line in lines)
     return body if body.strip() else ""

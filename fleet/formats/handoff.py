@@ -26,7 +26,8 @@ LAST_MESSAGE_CHARACTERS = 4000
 
 def machine(label: str, text: str) -> str:
     """*text* as a labelled machine fact for a section; nothing for nothing."""
-    return f"{MACHINE} {label}:_\n\n{text.strip()}" if text.strip() else ""
+    body = text.strip("\n").rstrip()
+    return f"{MACHINE} {label}:_\n\n{body}" if body.strip() else ""
 
 
 def draft_sections(layout: Layout, agent_id: str) -> dict[str, str]:
