@@ -15,6 +15,7 @@ from fleet.process.table import read_process
 from fleet.store.agents import AgentStore
 from fleet.store.journal import Journal
 from fleet.tmux.client import Tmux, default_socket
+from fleet.tmux.panes import TmuxPanes
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
@@ -23,6 +24,7 @@ if TYPE_CHECKING:
 
     from fleet.clock import Clock
     from fleet.dispatch.starter import Starter
+    from fleet.model.panes import Panes
 
 
 class Fleet:
@@ -51,7 +53,7 @@ class Fleet:
         """What starts agents."""
         from fleet.dispatch.starter import Starter  # noqa: PLC0415
 
-        return Starter(self.layout, self.agents, self.journal, self.clock, self.tmux_on)
+        return Starter(self.layout, self.agents, self.journal, self.clock, self.panes_on)
 
     def make_home(self) -> None:
         """
@@ -69,12 +71,16 @@ class Fleet:
             ) from e
 
     def tmux_on(self, socket: str) -> Tmux:
-        """The server on a socket."""
+        """The tmux server on a socket, for what is tmux's alone."""
         return Tmux(socket, binary=self.tmux_binary)
+
+    def panes_on(self, socket: str) -> Panes:
+        """The panes of the server on a socket."""
+        return TmuxPanes(self.tmux_on(socket))
 
     def looker(self) -> Looker:
         """A new look at this host."""
-        return Looker(self.layout, self.journal, self.tmux_on, self.socket, self.clock.wall)
+        return Looker(self.layout, self.journal, self.panes_on, self.socket, self.clock.wall)
 
     def drain_argv(self, *args: str) -> list[str]:
         """How another process starts a drain."""

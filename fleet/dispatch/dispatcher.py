@@ -11,7 +11,6 @@ from fleet.formats import launch
 from fleet.formats.atomic import Lock, remove_file
 from fleet.formats.states import Existence
 from fleet.process.table import read_process
-from fleet.tmux import sessions
 from fleet.tmux.client import check_socket, check_version
 
 TYPE_CHECKING = False
@@ -76,7 +75,7 @@ class Dispatcher:
 
     def _end(self, order: Order) -> None:
         with contextlib.suppress(Unreachable):
-            sessions.end(self._fleet.tmux_on(order.socket), order.agent_id)
+            self._fleet.panes_on(order.socket).end(order.agent_id)
 
     def _overcome(self, order: Order, undo: contextlib.ExitStack) -> None:
         """Refuse what would open a dialog; write the engine's own trust record when that was asked for."""

@@ -6,12 +6,12 @@ import os
 import shutil
 
 from fleet.errors import EnvironmentMissing, Unreachable
-from fleet.tmux.snapshot import fleet_sessions
+from fleet.formats.ids import id_of_session
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
     from fleet.config import Settings
-    from fleet.tmux.snapshot import Snapshot
+    from fleet.model.panes import Snapshot
 
 MEGABYTE = 1024 * 1024
 
@@ -27,7 +27,7 @@ def check_sessions(snapshot: Snapshot, settings: Settings) -> None:
     if snapshot.error:
         raise Unreachable(f"cannot count the running agents: {snapshot.error}")
     allowed = int(settings["limits.max_sessions"])
-    found = len(fleet_sessions(snapshot))
+    found = sum(id_of_session(name) is not None for name in snapshot.by_session)
     if found >= allowed:
         raise EnvironmentMissing(
             f"{found} agents are there and {allowed} are allowed",

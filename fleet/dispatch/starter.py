@@ -26,7 +26,6 @@ from fleet.formats.ids import new_id, session_name
 from fleet.formats.record import SCHEMA_VERSION
 from fleet.formats.times import rfc3339
 from fleet.process.table import boot_id, own_identity, read_process
-from fleet.tmux import sessions
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
@@ -37,10 +36,9 @@ if TYPE_CHECKING:
     from fleet.engines.base import Plan
     from fleet.formats.layout import Layout
     from fleet.model.orders import Order
+    from fleet.model.panes import Pane, Panes
     from fleet.store.agents import AgentStore
     from fleet.store.journal import Journal
-    from fleet.tmux.client import Tmux
-    from fleet.tmux.snapshot import Pane
 
 GATE_SECONDS = 300
 
@@ -49,13 +47,13 @@ class Starter:
     """Starts agents on this host."""
 
     def __init__(
-        self, layout: Layout, agents: AgentStore, journal: Journal, clock: Clock, tmux_on: Callable[[str], Tmux]
+        self, layout: Layout, agents: AgentStore, journal: Journal, clock: Clock, panes_on: Callable[[str], Panes]
     ) -> None:
         self.layout = layout
         self._agents = agents
         self._journal = journal
         self._clock = clock
-        self._tmux_on = tmux_on
+        self._panes_on = panes_on
 
     def request(self, order: Order) -> Request:
         """What the engine is asked to plan."""
@@ -129,32 +127,27 @@ class Starter:
         Make the session, held at the gate, and write the record.
 
         Raises:
-            sessions.Duplicate: a session with the agent's name is there already.
+            Duplicate: a session with the agent's name is there already.
             Unreachable: tmux refused or did not answer.
         """
-        tmux = self._tmux_on(start["socket"])
         gate = [os.path.realpath(sys.executable), "-I", "-S", resources.gate()]
         gate += [self.layout.launch_file(start["id"]), start["nonce"]]
         environment = {name: start["env"][name] for name in SESSION_VARIABLES}
-        made = sessions.make(tmux, start["id"], gate, cwd=start["cwd"], environment=environment)
-        self.enter(start, made)
+        panes = self._panes_on(start["socket"])
+        self.adopt(start, panes.open(start["id"], gate, cwd=start["cwd"], environment=environment))
 
     def adopt(self, start: Mapping[str, Any], pane: Pane) -> None:
-        """Write the record of a held session that a crash left without one."""
-        self.enter(start, sessions.Made(pane.session_id, pane.window_id, pane.pane_id, pane.pid, pane.server_pid))
-
-    def enter(self, start: Mapping[str, Any], made: sessions.Made) -> None:
-        """Write the record of the agent in that session, or bring an earlier try's record up to date."""
-        process = read_process(made.pid)
+        """Write the record of the agent held in *pane*, or bring an earlier try's record up to date."""
+        process = read_process(pane.pid)
         if process is None:
             raise Unreachable(f"the process of session {start['session']} ended at once")
         place = {
-            "pid": made.pid,
+            "pid": pane.pid,
             "pid_start": process.start,
-            "tmux_session_id": made.session_id,
-            "window_id": made.window_id,
-            "pane_id": made.pane_id,
-            "server_pid": made.server_pid,
+            "tmux_session_id": pane.session_id,
+            "window_id": pane.window_id,
+            "pane_id": pane.pane_id,
+            "server_pid": pane.server_pid,
             "conversation_id": start["conversation_id"],
         }
         if not self._agents.add({**first_record(start, self._clock.wall()), **place}):

@@ -148,7 +148,7 @@ class Deliveries:
         assert sight.pane is not None
         fleet = self._fleet
         path = fleet.layout.keyboard_lock(f"{sight.pane.server_pid}-{sight.pane.pane_id.lstrip('%')}")
-        return Keyboard(fleet.tmux_on(sight.agent.socket or fleet.socket), sight.pane.pane_id, path, fleet.clock)
+        return Keyboard(fleet.panes_on(sight.agent.socket or fleet.socket), sight.pane.pane_id, path, fleet.clock)
 
     def _wake(self, sight: Sight, *, only_enter: bool = False) -> Woken:
         """Look, paste, look, Enter; only Enter when our line stands there already."""

@@ -12,8 +12,6 @@ import signal
 from fleet.errors import Unreachable
 from fleet.formats.atomic import write_file
 from fleet.process.ending import signal_session
-from fleet.tmux import sessions
-from fleet.tmux.keyboard import capture
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
@@ -74,8 +72,8 @@ class Ender:
         pane = look.snapshot(agent.socket).of_agent(agent.id, agent.pane_id, agent.server_pid)
         if pane is not None:
             try:
-                lines = capture(self._fleet.tmux_on(agent.socket or self._fleet.socket), pane.pane_id,
-                                history=SCREEN_HISTORY)  # fmt: skip
+                panes = self._fleet.panes_on(agent.socket or self._fleet.socket)
+                lines = panes.capture(pane.pane_id, history=SCREEN_HISTORY)
             except Unreachable:
                 lines = []
             if lines:
@@ -98,4 +96,4 @@ class Ender:
             raise Unreachable(snapshot.error)
         if agent.tmux_session in snapshot.by_session:
             self.save_screen(agent, look)
-            sessions.end(self._fleet.tmux_on(agent.socket or self._fleet.socket), agent.id)
+            self._fleet.panes_on(agent.socket or self._fleet.socket).end(agent.id)

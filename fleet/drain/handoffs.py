@@ -18,10 +18,10 @@ from fleet.formats import launch, queue_entry, texts
 from fleet.formats.atomic import move_no_clobber, remove_file
 from fleet.formats.states import Existence, Origin, Turn
 from fleet.model.orders import Order
+from fleet.model.panes import Duplicate
 from fleet.model.recovery import New, Old, Step, next_step
 from fleet.process.ending import strays
 from fleet.store.journal import TAKEN
-from fleet.tmux import sessions
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
@@ -30,7 +30,7 @@ if TYPE_CHECKING:
     from fleet.app import Fleet
     from fleet.model.agent import Agent
     from fleet.observe.facts import Looker
-    from fleet.tmux.snapshot import Pane
+    from fleet.model.panes import Pane
 
 CARRIED_ON = frozenset({"id", "schema_version", "raw"})
 
@@ -178,7 +178,7 @@ class Handoffs:
         order = self._order(parties)
         plan = fleet.starter.plan(order)
         self._check(order)
-        existence = fleet.tmux_on(order.socket).has_session(parties.entry["new_session"])
+        existence = fleet.panes_on(order.socket).existence(parties.entry["new_session"])
         if existence == Existence.UNKNOWN:
             raise Unreachable("tmux could not say whether the successor's session is there")
         if existence == Existence.ALIVE:
@@ -188,7 +188,7 @@ class Handoffs:
         start = fleet.starter.journal(order, plan)
         try:
             fleet.starter.hold(start)
-        except sessions.Duplicate:
+        except Duplicate:
             return
         except Unreachable as e:
             raise Refused(str(e)) from e
@@ -294,7 +294,7 @@ class Handoffs:
                 return Progress.MOVING
             screen = " ".join(" ".join(self._ender.save_screen(record, look)[-3:]).split())
         if parties.start is not None:
-            sessions.end(fleet.tmux_on(parties.start["socket"]), parties.new_id)
+            fleet.panes_on(parties.start["socket"]).end(parties.new_id)
             remove_file(fleet.layout.record(parties.new_id))
             for path in (fleet.layout.gate, fleet.layout.started):
                 remove_file(path(parties.new_id, parties.start["nonce"]))

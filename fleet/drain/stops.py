@@ -17,7 +17,6 @@ from fleet.formats import launch, queue_entry
 from fleet.formats.atomic import create_file, encode, read_object, remove_file
 from fleet.formats.ids import is_id
 from fleet.formats.times import rfc3339
-from fleet.tmux import sessions
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
@@ -99,7 +98,7 @@ class Stops:
                 start = launch.read(fleet.layout, agent_id)
             except (FileNotFoundError, BadFile):
                 return True
-            sessions.end(fleet.tmux_on(start["socket"]), agent_id)
+            fleet.panes_on(start["socket"]).end(agent_id)
             launch.remove(fleet.layout, agent_id)
             return True
         if not self._ender.step(agent, look, attempts, grace_seconds=grace_seconds):

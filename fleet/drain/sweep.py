@@ -17,7 +17,6 @@ from fleet.formats.ids import is_id
 from fleet.formats.record import Held
 from fleet.formats.states import COMMITTED_HANDOFFS, HandoffType, Mode, Origin
 from fleet.formats.texts import MILESTONE
-from fleet.tmux import sessions
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
@@ -92,7 +91,7 @@ class Sweep:
             fleet.starter.adopt(start, pane)  # an engine at work is never taken for a leftover
             return True
         if pane is not None:
-            sessions.end(fleet.tmux_on(start["socket"]), agent_id)
+            fleet.panes_on(start["socket"]).end(agent_id)
         fleet.journal.tell(agent_id, "TakenBack", origin=start["origin"])
         fleet.journal.archive(agent_id)
         launch.remove(fleet.layout, agent_id)
@@ -190,7 +189,7 @@ class Sweep:
                 if not pane.dead and self._look.table().session(pane.pid, None):
                     continue
                 try:
-                    sessions.end(fleet.tmux_on(socket), pane.mark)
+                    fleet.panes_on(socket).end(pane.mark)
                     count += 1
                 except Unreachable:
                     continue

@@ -13,7 +13,6 @@ from fleet.formats.states import Existence
 from fleet.formats.times import parse
 from fleet.model.judge import Facts, State, judge
 from fleet.process.table import ProcessTable, read_table
-from fleet.tmux.snapshot import Pane, Snapshot, take
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
@@ -22,7 +21,7 @@ if TYPE_CHECKING:
     from fleet.formats.layout import Layout
     from fleet.model.agent import Agent
     from fleet.store.journal import Journal
-    from fleet.tmux.client import Tmux
+    from fleet.model.panes import Pane, Panes, Snapshot
 
 EVENTS = 40  #: how many of the newest events are looked at
 LOG_TAIL_BYTES = 64 * 1024
@@ -46,14 +45,14 @@ class Looker:
         self,
         layout: Layout,
         journal: Journal,
-        tmux_on: Callable[[str], Tmux],
+        panes_on: Callable[[str], Panes],
         socket: str,
         wall: Callable[[], float],
     ) -> None:
         self.layout = layout
         self._wall = wall
         self._journal = journal
-        self._tmux_on = tmux_on
+        self._panes_on = panes_on
         self._socket = socket
         self._snapshots: dict[str, Snapshot] = {}
         self._table: ProcessTable | None = None
@@ -63,7 +62,7 @@ class Looker:
         """The panes of the server on *socket* (default: the configured one), asked once."""
         where = socket or self._socket
         if where not in self._snapshots:
-            self._snapshots[where] = take(self._tmux_on(where))
+            self._snapshots[where] = self._panes_on(where).snapshot()
         return self._snapshots[where]
 
     def table(self) -> ProcessTable:

@@ -1,6 +1,7 @@
 """Go to an agent's session: switch there inside tmux, attach outside.
 
-An agent that handed off is followed to its successor. Without AGENT: to the first that waits for you, else to the only one there is.
+An agent that handed off is followed to its successor. Without AGENT: to the first that waits for you, else to the
+only one there is.
 """
 
 from __future__ import annotations

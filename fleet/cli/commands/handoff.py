@@ -24,7 +24,7 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
     """Declare the options."""
     parser.add_argument("agent", metavar="AGENT", help="an id, a unique prefix of one, or a task name")
     parser.add_argument("--no-wait", action="store_true", help="order it and return")
-    parser.add_argument("--timeout", type=float, default=300, metavar="S", help="give up waiting (default: %(default)s)")
+    parser.add_argument("--timeout", type=float, default=300, metavar="S", help="wait that long (default: %(default)s)")
     parser.add_argument("--json", action="store_true", help="print the successor as JSON")
 
 

@@ -7,7 +7,6 @@ import sys
 
 from fleet.cli import output
 from fleet.errors import EXIT_OK, NotFound, Unreachable, UsageError
-from fleet.tmux.keyboard import capture
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
@@ -52,8 +51,7 @@ def screen(fleet: Fleet, agent: Agent, count: int | None) -> tuple[list[str], bo
     pane = fleet.looker().snapshot(agent.socket).of_agent(agent.id, agent.pane_id, agent.server_pid)
     if pane is not None:
         try:
-            tmux = fleet.tmux_on(agent.socket or fleet.socket)
-            lines = capture(tmux, pane.pane_id, history=count or 0)
+            lines = fleet.panes_on(agent.socket or fleet.socket).capture(pane.pane_id, history=count or 0)
             return lines[-count:] if count else lines, not pane.dead
         except Unreachable:
             pass

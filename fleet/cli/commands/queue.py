@@ -25,6 +25,7 @@ if TYPE_CHECKING:
 
     from fleet.app import Fleet
 
+SHOWN = ("old_agent_id", "new_agent_id", "project", "task_id", "handoff_doc", "enqueued_at")
 HEADINGS = ("OLD", "NEW", "PROJECT", "TASK", "STATE", "FAILURES", "NEXT", "LAST ERROR")
 
 
@@ -95,7 +96,7 @@ def _row(fleet: Fleet, path: str, state: str) -> dict[str, Any]:
     entry = queue_entry.read(path)
     attempts = Attempts(fleet.layout, entry["old_agent_id"], fleet.clock)
     return {
-        **{k: entry.get(k) for k in ("old_agent_id", "new_agent_id", "project", "task_id", "handoff_doc", "enqueued_at")},
+        **{name: entry.get(name) for name in SHOWN},
         "state": state,
         "failures": attempts.count,
         "last_error": attempts.last_error,

@@ -31,7 +31,7 @@ SETTLED = (Result.DELIVERED, Result.UNCONFIRMED, Result.REFUSED)
 
 def add_arguments(parser: argparse.ArgumentParser) -> None:
     """Declare the options."""
-    parser.add_argument("words", nargs="*", metavar="AGENT TEXT", help="the agent, and the text or - for standard input")
+    parser.add_argument("words", nargs="*", metavar="AGENT TEXT", help="the agent, and the text (-: standard input)")
     parser.add_argument("--file", metavar="F", help="the text from a file")
     parser.add_argument("--all", action="store_true", help="to every agent")
     parser.add_argument("--project", help="to every agent of a project")

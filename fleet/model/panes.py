@@ -1,0 +1,111 @@
+"""The port to a terminal multiplexer: what fleet asks of the server that holds its agents' panes.
+
+One contract suite holds for every implementation: tmux, and the in-memory double of the tests.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, field
+from typing import Protocol
+
+from fleet.errors import Refused
+
+TYPE_CHECKING = False
+if TYPE_CHECKING:
+    from collections.abc import Mapping, Sequence
+
+    from fleet.formats.states import Existence
+
+
+class Duplicate(Refused):
+    """A session with that name is there already."""
+
+
+@dataclass(frozen=True, slots=True)
+class Pane:
+    """One pane as the server had it."""
+
+    session_id: str
+    window_id: str
+    pane_id: str
+    pid: int
+    server_pid: int
+    dead: bool
+    dead_status: int | None
+    dead_signal: int | None
+    in_mode: bool
+    attached: int
+    mark: str  #: the agent id that fleet wrote on the session
+    session: str
+    home: str  #: the fleet home that made the session: two homes may share a server
+
+
+@dataclass(frozen=True, slots=True)
+class Snapshot:
+    """What one server had; `error` set means: could not look, and `panes` says nothing."""
+
+    panes: tuple[Pane, ...] = ()
+    error: str | None = None
+    by_session: dict[str, list[Pane]] = field(default_factory=dict)
+
+    def of_agent(self, agent_id: str, pane_id: str | None = None, server_pid: int | None = None) -> Pane | None:
+        """
+        The agent's pane: the recorded one, else the first of the session with its pre-allocated name.
+
+        A pane id counts only on the server that gave it: another server gives the same ids again.
+        """
+        panes = self.by_session.get(f"fleet-{agent_id}", [])
+        for pane in panes:
+            if pane.pane_id == pane_id and server_pid in (None, pane.server_pid):
+                return pane
+        if pane_id is not None and any(p.server_pid == server_pid for p in panes):
+            return None  # a person closed the agent's own pane and kept another one of its session
+        return panes[0] if panes else None
+
+
+def snapshot_of(panes: Sequence[Pane]) -> Snapshot:
+    """A snapshot that could be taken."""
+    by_session: dict[str, list[Pane]] = {}
+    for pane in panes:
+        by_session.setdefault(pane.session, []).append(pane)
+    return Snapshot(tuple(panes), None, by_session)
+
+
+class Panes(Protocol):
+    """One server."""
+
+    socket: str
+
+    def snapshot(self) -> Snapshot:
+        """Every pane at once. No server is an empty snapshot; no answer is one with an error."""
+
+    def existence(self, session: str) -> Existence:
+        """Whether a session has exactly that name; never raises."""
+
+    def open(self, agent_id: str, argv: Sequence[str], *, cwd: str, environment: Mapping[str, str]) -> Pane:
+        """
+        Make the agent's detached session `fleet-<id>` running *argv* (no shell) in *cwd*, marked as ours.
+
+        Its pane outlives its program and keeps the exit status.
+
+        Raises:
+            Duplicate: a session with that name is there.
+            Unreachable: the server refused or did not answer; a session may or may not be there.
+        """
+
+    def end(self, agent_id: str) -> None:
+        """Remove the agent's session; one that is not there is fine. Raises Unreachable without an answer."""
+
+    def capture(self, pane_id: str, *, styled: bool = False, history: int = 0) -> list[str]:
+        """
+        The screen, top first, without the empty lines at its end, with *history* lines above it.
+
+        Raises:
+            Unreachable: no answer, or no such pane.
+        """
+
+    def paste(self, pane_id: str, data: bytes, *, bracketed: bool = True) -> None:
+        """Paste *data* byte for byte, bracketed where the program asked for it. Raises Unreachable."""
+
+    def enter(self, pane_id: str) -> None:
+        """Press Enter so that the program gets it, in copy mode too. Raises Unreachable."""
