@@ -53,11 +53,13 @@ class Ender:
         if leader is None:
             pane = look.snapshot(agent.socket).of_agent(agent.id)
             leader = pane.pid if pane else None
-        if attempts.mark(f"term_sent_at_{agent.id}"):
+        since = attempts.since(f"term_sent_at_{agent.id}")
+        if since is None:  # marked after it: a crash between the two asks politely twice, never not at all
             self._send(agent, look, leader, start, signal.SIGTERM)
-        elif (attempts.since(f"term_sent_at_{agent.id}") or 0.0) >= grace_seconds:
-            attempts.mark(f"kill_sent_at_{agent.id}")
+            attempts.mark(f"term_sent_at_{agent.id}")
+        elif since >= grace_seconds:
             self._send(agent, look, leader, start, signal.SIGKILL)
+            attempts.mark(f"kill_sent_at_{agent.id}")
         return False
 
     def _send(

@@ -29,8 +29,8 @@ if TYPE_CHECKING:
 
     from fleet.app import Fleet
     from fleet.model.agent import Agent
-    from fleet.observe.facts import Looker
     from fleet.model.panes import Pane
+    from fleet.observe.facts import Looker
 
 CARRIED_ON = frozenset({"id", "schema_version", "raw"})
 

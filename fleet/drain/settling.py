@@ -9,7 +9,7 @@ from __future__ import annotations
 import os
 
 from fleet.formats import delivery, launch, messages
-from fleet.formats.atomic import ensure_dir, move_no_clobber, remove_file
+from fleet.formats.atomic import Lock, ensure_dir, remove_file, sync_dir
 from fleet.formats.record import Held
 from fleet.formats.states import MessageState
 
@@ -18,19 +18,22 @@ if TYPE_CHECKING:
     from fleet.app import Fleet
     from fleet.model.agent import Agent
 
+#: What becomes of a message whose agent ended; one that a crash left in a last state keeps it.
+_LAST = {MessageState.NEW: MessageState.RETURNED, MessageState.OFFERED: MessageState.UNCONFIRMED}
+
 
 def hand_on(fleet: Fleet, agent: Agent, successor_id: str) -> int:
     """
     Move what *agent* never got to its successor, in order; the number of messages.
 
-    Done under the agent's record lock together with the mark of the successor: a `send` that comes later sees the
-    mark and writes to the successor itself.
+    Done under both record locks. The mark of the successor comes last: only when nothing is left here may a `send`
+    write to the successor itself, or it would overtake. Each message moves by one rename, behind what the successor
+    has: were it there and here for a moment, a successor that took it meanwhile would get it twice.
     """
     layout = fleet.layout
     moved = 0
-    with Held(layout, agent.id) as held:
+    with Held(layout, agent.id) as held, Lock(layout.record_lock(successor_id)):
         if held.data is not None:
-            held.set({"successor_id": successor_id})
             _settle_last(fleet, held.data)
         messages.import_slot(layout, agent.id, fleet.clock.wall())
         folder = layout.spool(successor_id)
@@ -38,7 +41,12 @@ def hand_on(fleet: Fleet, agent: Agent, successor_id: str) -> int:
             if message.state == MessageState.OFFERED:
                 message = messages.move(message, MessageState.NEW, offer=None)  # noqa: PLW2901
             ensure_dir(folder)
-            moved += move_no_clobber(message.path, os.path.join(folder, os.path.basename(message.path)))
+            name = f"{messages.next_sequence(layout, successor_id):08d}-{message.id}.json"
+            os.replace(message.path, os.path.join(folder, name))
+            moved += 1
+        if moved:
+            sync_dir(folder)
+        held.set({"successor_id": successor_id})
     _remove_empty(layout.spool(agent.id))
     return moved
 
@@ -52,7 +60,7 @@ def give_back(fleet: Fleet, agent: Agent) -> int:
             _settle_last(fleet, held.data)
         messages.import_slot(layout, agent.id, fleet.clock.wall())
         for message in messages.pending(layout, agent.id):
-            state = MessageState.RETURNED if message.state == MessageState.NEW else MessageState.UNCONFIRMED
+            state = _LAST.get(message.state, message.state)
             messages.archive(layout, agent.id, message, state, fleet.clock.wall(), "its agent ended")
             count += 1
     _remove_empty(layout.spool(agent.id))

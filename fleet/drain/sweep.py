@@ -14,6 +14,7 @@ from fleet.errors import BadFile, FleetError, Unreachable
 from fleet.formats import handoff, launch, messages, queue_entry
 from fleet.formats.atomic import remove_file
 from fleet.formats.ids import is_id
+from fleet.formats.layout import FOLDERS
 from fleet.formats.record import Held
 from fleet.formats.states import COMMITTED_HANDOFFS, HandoffType, Mode, Origin
 from fleet.formats.texts import MILESTONE
@@ -26,7 +27,8 @@ if TYPE_CHECKING:
     from fleet.model.agent import Agent
     from fleet.observe.facts import Looker, Sight
 
-TEMPORARY = re.compile(r"\..+\.(\d+)\.\d+\.tmp")
+TEMPORARY = re.compile(r"\..+\.(\d+)\.[0-9a-f]{8}\.tmp")
+LONGEST_WRITE_SECONDS = 3600  #: an older temporary file is nobody's, whoever has its pid now
 
 
 class Sweep:
@@ -166,12 +168,18 @@ class Sweep:
     def _temporaries(self) -> int:
         """Half-written files of processes that are no more."""
         layout, count = self._fleet.layout, 0
-        table = self._look.table()
-        for folder in (layout.agents, layout.queue, layout.attempts, layout.launch, layout.handoffs, layout.run):
-            for name in os.listdir(folder):
-                found = TEMPORARY.fullmatch(name)
-                if found and int(found[1]) not in table.by_pid:
-                    count += remove_file(os.path.join(folder, name))
+        by_pid = self._look.table().by_pid
+        oldest = self._fleet.clock.wall() - LONGEST_WRITE_SECONDS
+        folders = [os.path.join(layout.home, name) for name in FOLDERS]
+        for parent in (layout.inbox, os.path.join(layout.inbox, "ops")):
+            folders += [entry.path for entry in os.scandir(parent) if is_id(entry.name) and entry.is_dir()]
+        for folder in folders:
+            for path, pid in _temporaries(folder):
+                try:
+                    if pid not in by_pid or os.stat(path).st_mtime < oldest:
+                        count += remove_file(path)
+                except FileNotFoundError:
+                    continue
         return count
 
     def _sessions(self) -> int:
@@ -194,6 +202,15 @@ class Sweep:
                 except Unreachable:
                     continue
         return count
+
+
+def _temporaries(folder: str) -> list[tuple[str, int]]:
+    """The temporary files in a folder, each with the pid that made it."""
+    try:
+        names = os.listdir(folder)
+    except FileNotFoundError:
+        return []
+    return [(os.path.join(folder, name), int(found[1])) for name in names if (found := TEMPORARY.fullmatch(name))]
 
 
 def _printed_milestone(sight: Sight) -> bool:

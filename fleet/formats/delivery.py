@@ -34,7 +34,13 @@ def marks(message: Message) -> tuple[str, ...]:
 
 
 def judge(
-    offer: dict[str, Any], mark: tuple[str, ...], *, event: str, turn_id: str | None, said: Iterable[Said]
+    offer: dict[str, Any],
+    mark: tuple[str, ...],
+    *,
+    event: str,
+    turn_id: str | None,
+    said: Iterable[Said],
+    current: bool = True,
 ) -> MessageState:
     """
     What has become of an offered message.
@@ -44,14 +50,16 @@ def judge(
         mark: texts that show where in *said* the message was injected.
         event: the engine's event that is being looked at, or "" for a look without one.
         turn_id: that event's turn.
-        said: the conversation, newest first; read only where the event does not decide.
+        said: the conversation, newest first; an engine without a readable log has none.
+        current: the log is known to hold all of the turn that *event* ends.
     """
     same_turn = turn_id is not None and offer.get("turn_id") == turn_id
-    if same_turn and event in ANSWERS:
+    conversation = list(said)
+    logged, answered, interrupted = _after(mark, conversation, stop=offer.get("via") == "stop")
+    if answered or (same_turn and event in ANSWERS and (logged or not conversation)):
         return MessageState.DELIVERED
-    logged, answered, interrupted = _after(mark, said, stop=offer.get("via") == "stop")
-    if answered:
-        return MessageState.DELIVERED
+    if same_turn and event == "Stop" and current and not logged:
+        return MessageState.NEW  # the hook died between its note and its words: the model answered without them
     if interrupted:
         return MessageState.UNCONFIRMED if event else MessageState.OFFERED
     if event == "Interrupt" and same_turn:  # what Codex has logged goes out with the next prompt
@@ -84,7 +92,14 @@ def _after(mark: tuple[str, ...], said: Iterable[Said], *, stop: bool) -> tuple[
 
 
 def settle(
-    layout: Layout, record: dict[str, Any], event: str, turn_id: str | None, wall: float, transcript_path: object
+    layout: Layout,
+    record: dict[str, Any],
+    event: str,
+    turn_id: str | None,
+    wall: float,
+    transcript_path: object,
+    *,
+    current: bool = True,
 ) -> list[tuple[str, MessageState]]:
     """
     Move every offered message of an agent to where *event* and its log say it is. The caller holds the record lock.
@@ -99,7 +114,7 @@ def settle(
         if message.state != MessageState.OFFERED:
             continue
         said = transcript.backwards(record["engine"], transcript_path or record["transcript_path"])
-        state = judge(message.offer, marks(message), event=event, turn_id=turn_id, said=said)
+        state = judge(message.offer, marks(message), event=event, turn_id=turn_id, said=said, current=current)
         if state in SETTLED:
             messages.archive(layout, record["id"], message, state, wall, f"{event or 'look'} {turn_id or ''}".strip())
         elif state == MessageState.NEW:

@@ -19,10 +19,16 @@ if TYPE_CHECKING:
 LOOK_BACK_BYTES = 4 * 1024 * 1024
 INTERRUPTED = "[Request interrupted by user"
 FEEDBACK = "Stop hook feedback:"
+COMMANDS = ("<command-name>", "<command-message>", "<local-command-")
+_TELLING = (b'"user"', b'"assistant"', b'"attachment"', b'"local_command"')
 
 
 class Said:
-    """One thing in a conversation. `kind`: prompt, feedback, interrupt, injected, assistant, tool, result."""
+    """One thing in a conversation.
+
+    `kind`: prompt, feedback, interrupt, injected, assistant, tool, result, or command (the client's own, such as
+    /compact, with what it said: no turn of the model).
+    """
 
     __slots__ = ("kind", "text", "turn_id")
 
@@ -35,7 +41,7 @@ class Said:
 def claude(path: str, limit_bytes: int = LOOK_BACK_BYTES) -> Iterator[Said]:
     """The conversation of a Claude Code transcript from its end backwards, main chain only."""
     for raw in lines_from_end(path, limit_bytes):
-        if b'"user"' not in raw and b'"assistant"' not in raw and b'"attachment"' not in raw:
+        if not any(mark in raw for mark in _TELLING):
             continue
         data = _object(raw)
         if data is None or data.get("isSidechain") is True:
@@ -45,6 +51,8 @@ def claude(path: str, limit_bytes: int = LOOK_BACK_BYTES) -> Iterator[Said]:
             if isinstance(attachment, dict) and str(attachment.get("type", "")).startswith("hook_"):
                 yield Said("injected", _text(attachment.get("content")))
             continue
+        if data.get("type") == "system" and data.get("subtype") == "local_command":
+            yield Said("command", _text(data.get("content")))
         message = data.get("message")
         if not isinstance(message, dict):
             continue
@@ -73,6 +81,8 @@ def _user(content: object) -> Said:
     text = _text(content)
     if text.startswith(INTERRUPTED):
         return Said("interrupt", text)
+    if text.startswith(COMMANDS):
+        return Said("command", text)
     return Said("feedback" if text.startswith(FEEDBACK) else "prompt", text)
 
 

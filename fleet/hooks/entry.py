@@ -96,8 +96,7 @@ class Hook:
         if not speaks_for(record.read(self.layout.record(self.id))["pid"]):
             return None
         self._event(self.call.event, self.call.facts())  # before the lock: a busy lock must not lose the evidence
-        if self.call.event == "Stop":
-            lag.wait(self.call)
+        self.current = self.call.event not in ("Stop", "StopFailure") or lag.wait(self.call)
         with Held(self.layout, self.id, sync=False, timeout_seconds=LOCK_SECONDS) as held:
             if held.data is None:
                 return None
@@ -151,8 +150,9 @@ class Hook:
     def _settle(self, held: Held) -> None:
         assert held.data is not None
         moved = delivery.settle(
-            self.layout, held.data, self.call.event, self.call.turn_id, self.wall, self.call.transcript_path
-        )
+            self.layout, held.data, self.call.event, self.call.turn_id, self.wall, self.call.transcript_path,
+            current=self.current,
+        )  # fmt: skip
         if moved:
             self.acted["settled"] = {message_id: str(state) for message_id, state in moved}
 

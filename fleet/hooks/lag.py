@@ -36,11 +36,11 @@ def is_current(call: Payload) -> bool:
     return seen
 
 
-def wait(call: Payload) -> None:
-    """Return when the log is current, or after LONGEST_SECONDS; at once for an engine whose log is not read."""
+def wait(call: Payload) -> bool:
+    """Wait until the log is current, at most LONGEST_SECONDS; whether it is. No wait for a log that is not read."""
     path = call.transcript_path
     if call.engine not in transcript.READERS or not path:
-        return
+        return True
     end = time.monotonic() + LONGEST_SECONDS
     size = -1
     while time.monotonic() < end:
@@ -51,5 +51,6 @@ def wait(call: Payload) -> None:
         if now != size:
             size = now
             if is_current(call):
-                return
+                return True
         time.sleep(POLL_SECONDS)  # noqa: TID251  # hooks cannot import fleet.clock
+    return False

@@ -144,6 +144,8 @@ def _verdict(  # noqa: C901, PLR0912  # one row per event: a table that branches
             return Turn.WAITING if reason else Turn.IDLE, reason, f"the turn failed: {event.get('error')}"
         case "Interrupt":
             return Turn.IDLE, Reason.INTERRUPTED, ""
+        case "PreCompact" if event.get("trigger") == "manual" and facts.last_said == "command":
+            return Turn.IDLE, None, "the log says that the command is over"
         case "PreCompact":
             return Turn.COMPACTING, None, ""
         case "PostCompact":

@@ -20,12 +20,12 @@ if TYPE_CHECKING:
 
     from fleet.formats.layout import Layout
     from fleet.model.agent import Agent
-    from fleet.store.journal import Journal
     from fleet.model.panes import Pane, Panes, Snapshot
+    from fleet.store.journal import Journal
 
 EVENTS = 40  #: how many of the newest events are looked at
 LOG_TAIL_BYTES = 64 * 1024
-_LOG_DECIDES = frozenset({"UserPromptSubmit", "PermissionRequest", "HookActed"})
+_LOG_DECIDES = frozenset({"UserPromptSubmit", "PermissionRequest", "HookActed", "PreCompact"})
 
 
 @dataclass(frozen=True, slots=True)

@@ -70,4 +70,6 @@ def _permissions(fleet: Fleet, agent: Agent) -> str:
     except (FileNotFoundError, BadFile):
         bypass = any(a.startswith("--dangerously") for a in agent.command)
         return "bypassed" if bypass else "the engine's own"
-    return "bypassed" if options.get("bypass_permissions") else str(options.get("permission_mode") or "the engine's own")
+    if options.get("bypass_permissions"):
+        return "bypassed"
+    return str(options.get("permission_mode") or "the engine's own")

@@ -1,0 +1,1 @@
+"""A scriptable stand-in for an interactive coding agent, to be run in a tmux pane."""

@@ -1,0 +1,128 @@
+"""What an engine's own log says was said, and by whom."""
+
+import json
+
+import pytest
+
+from fleet.formats import transcript
+
+
+@pytest.fixture
+def log(tmp_path):
+    """Writes a log of these lines and returns its path."""
+
+    def write(*lines):
+        path = tmp_path / "log.jsonl"
+        path.write_bytes(b"".join(json.dumps(line).encode() + b"\n" for line in lines))
+        return str(path)
+
+    return write
+
+
+def kinds(engine, path):
+    return [said.kind for said in transcript.backwards(engine, path)][::-1]
+
+
+def texts(engine, path, kind):
+    return [said.text for said in transcript.backwards(engine, path) if said.kind == kind][::-1]
+
+
+def user(content, **more):
+    return {"type": "user", "message": {"role": "user", "content": content}, **more}
+
+
+def test_a_real_transcript_with_tools_is_read_in_its_order(real):
+    """Prompts, tool calls, results and answers, as the file has them (its first answer stands before its prompt)."""
+    expected = [
+        "assistant", "prompt", "prompt", "tool", "result", "tool", "result", "assistant", "prompt", "tool", "result",
+        "assistant",
+    ]  # fmt: skip
+    path = real("transcript-multiturn.jsonl")
+    assert expected == kinds("claude-code", path)
+    assert ["answer one", "answer two", "answer three"] == texts("claude-code", path, "assistant")
+
+
+def test_a_real_interrupt_is_an_interrupt_and_a_real_error_no_answer(real):
+    """The mark that Esc leaves is told from a prompt; the client's own report of an API error is not the model's."""
+    expected = ["assistant", "prompt", "prompt", "tool", "result", "interrupt", "prompt", "prompt", "assistant"]
+    assert expected == kinds("claude-code", real("transcript-interrupted-and-error.jsonl"))
+
+
+def test_a_prompt_carries_its_id(real):
+    """Claude Code's prompt_id, as its hooks report it."""
+    said = next(s for s in transcript.claude(real("transcript-multiturn.jsonl")) if s.kind == "prompt")
+    assert "77058f6b" == said.turn_id[:8]
+
+
+def test_subagents_do_not_speak_in_the_main_log(real, log):
+    """Neither in a file of their own nor, as older versions wrote it, in ours."""
+    assert ["prompt", "tool", "tool", "result", "result", "assistant"] == kinds(
+        "claude-code", real("transcript-subagents.jsonl")
+    )
+    assert ["prompt"] == kinds("claude-code", log(user("go"), user("sub", isSidechain=True)))
+
+
+def test_what_a_hook_put_in_is_told_from_what_was_typed(log):
+    """Injected context, the feedback of a blocked Stop, a prompt, an interrupt: four different things."""
+    attachment = {"type": "hook_additional_context", "content": ["[OPERATOR] hi", "more"]}
+    path = log(
+        user("go"),
+        {"type": "attachment", "attachment": attachment},
+        {"type": "attachment", "attachment": {"type": "skill_listing", "content": "skills"}},
+        user("Stop hook feedback:\n[OPERATOR] ho"),
+        user([{"type": "text", "text": "[Request interrupted by user]"}]),
+        user("[Request interrupted by user for tool use]"),
+        user([{"type": "tool_result", "content": [{"type": "text", "text": "out"}]}, {"type": "text", "text": "note"}]),
+    )
+    assert ["prompt", "injected", "feedback", "interrupt", "interrupt", "result"] == kinds("claude-code", path)
+    assert ["[OPERATOR] hi\nmore"] == texts("claude-code", path, "injected")
+
+
+def test_the_parts_of_one_answer_keep_their_order(log):
+    """Text, call, text: as spoken."""
+    parts = [
+        {"type": "text", "text": "a"},
+        {"type": "tool_use", "name": "Bash", "input": {}},
+        {"type": "text", "text": "b"},
+    ]
+    path = log({"type": "assistant", "message": {"model": "m", "content": parts}})
+    assert ["assistant", "tool", "assistant"] == kinds("claude-code", path)
+
+
+def test_a_real_rollout_of_codex_is_read_in_its_order(real):
+    """Injected instructions, prompts, tools, answers, the prompt of a blocked Stop, an interrupt with its explanation."""
+    expected = [
+        "injected", "injected", "prompt", "tool", "result", "assistant",  # a turn with a tool
+        "prompt", "assistant", "feedback", "assistant",  # its Stop was blocked
+        "prompt", "interrupt", "interrupt",  # Esc
+        "prompt", "tool", "result", "prompt", "assistant",  # one that was queued meanwhile
+        "assistant",  # the summary of a compaction
+    ]  # fmt: skip
+    assert expected == kinds("codex", real("codex-rollout.jsonl"))
+
+
+def test_what_a_codex_turn_said_carries_its_turn_id(real):
+    """As its hooks report it."""
+    turns = {said.turn_id for said in transcript.codex(real("codex-rollout.jsonl")) if said.kind == "feedback"}
+    assert {"01a22c39-0a92-7692-a6ba-593b0b83c217"} == turns
+
+
+@pytest.mark.parametrize("engine", ["claude-code", "codex", "fake"])
+def test_lines_of_strange_shapes_are_passed_over(log, engine):
+    """A field of another type than expected is not the end of reading."""
+    strange = [
+        None, 1, "user", [], {"type": "user"}, {"type": "user", "message": 7}, user(None), user([None, 7, [[]]]),
+        {"type": "assistant", "message": {"content": {"type": "text"}}}, {"type": "attachment", "attachment": []},
+        {"type": "attachment", "attachment": {"type": 7, "content": 7}}, {"payload": 7},
+        {"type": "response_item", "payload": {"type": "message", "content": 7, "role": []}},
+        {"type": "response_item", "payload": {"type": 7}}, {"type": "event_msg", "payload": {"type": "turn_aborted"}},
+        {"type": "assistant", "message": {"content": [{"type": "text"}, {"type": "tool_use"}, 7]}},
+    ]  # fmt: skip
+    kinds(engine, log(*strange))
+
+
+def test_an_engine_whose_log_is_not_read_has_said_nothing(real):
+    """Nor has one without a path."""
+    assert [] == kinds("gemini", real("transcript-multiturn.jsonl"))
+    assert [] == kinds("claude-code", None)
+    assert [] == kinds("claude-code", "")
