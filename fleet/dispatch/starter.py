@@ -1,7 +1,7 @@
 """From an order to a held agent, and from held to started. Dispatch, handoff and every retry go this way.
 
     plan       how the engine is started (pure)
-    journal    the engine's files, then launch/<id>.json: from here on a crash leaves a trace
+    journal    launch/<id>.json, then the engine's files: from here on a crash leaves a trace
     hold       the tmux session with the gate in it, then the record
     release    the gate opens; the engine starts
 
@@ -76,15 +76,11 @@ class Starter:
         return engine(order.engine).plan(self.request(order))
 
     def journal(self, order: Order, plan: Plan) -> dict[str, Any]:
-        """Write everything the start needs, the launch file last; returns the launch."""
+        """Write everything the start needs, the launch file first: it is how a crash is recognised; returns it."""
         argv, prompt_at = list(plan.argv), None
         path = self.layout.prompt(order.agent_id)
-        if order.prompt is not None:
-            write_file(path, order.prompt)
-            if plan.takes_prompt:
-                argv, prompt_at = _with_prompt(argv, plan.prompt_prefix, order.prompt, path)
-        for name, content in plan.files.items():
-            write_file(name, content)
+        if order.prompt is not None and plan.takes_prompt:
+            argv, prompt_at = _with_prompt(argv, plan.prompt_prefix, order.prompt, path)
         data: dict[str, Any] = {
             "schema_version": launch.SCHEMA_VERSION,
             "id": order.agent_id,
@@ -120,6 +116,10 @@ class Starter:
             "created_at": rfc3339(self._clock.wall()),
         }
         launch.write(self.layout, data)
+        if order.prompt is not None:
+            write_file(path, order.prompt)
+        for name, content in plan.files.items():
+            write_file(name, content)
         return data
 
     def hold(self, start: Mapping[str, Any]) -> None:

@@ -46,7 +46,7 @@ class Sweep:
             mended += self._guarded(agent_id, lambda i=agent_id: self._start(i, successors))
         for agent in self._fleet.agents.living().agents:
             mended += self._guarded(agent.id, lambda a=agent: self._agent(a))
-        mended += self._spools() + self._attempts() + self._temporaries() + self._sessions()
+        mended += self._spools() + self._attempts() + self._events() + self._temporaries() + self._sessions()
         return mended
 
     def _guarded(self, agent_id: str, rule: Any) -> int:
@@ -89,7 +89,9 @@ class Sweep:
                 return False
             fleet.starter.release(start)  # the dispatch was committed: its record stands
             return True
-        if fleet.agents.archived(agent_id) is None and released and pane is not None and not pane.dead:
+        if os.path.exists(fleet.layout.archived(agent_id)):
+            return self._rest(agent_id)
+        if released and pane is not None and not pane.dead:
             fleet.starter.adopt(start, pane)  # an engine at work is never taken for a leftover
             return True
         if pane is not None:
@@ -97,6 +99,13 @@ class Sweep:
         fleet.journal.tell(agent_id, "TakenBack", origin=start["origin"])
         fleet.journal.archive(agent_id)
         launch.remove(fleet.layout, agent_id)
+        return True
+
+    def _rest(self, agent_id: str) -> bool:
+        """What was left when an agent was filed away."""
+        self._fleet.journal.archive(agent_id)
+        remove_file(self._fleet.layout.draft(agent_id))
+        launch.remove(self._fleet.layout, agent_id)
         return True
 
     def _agent(self, agent: Agent) -> bool:
@@ -163,6 +172,18 @@ class Sweep:
             paths = (layout.entry(agent_id), layout.dead_entry(agent_id), layout.stop_order(agent_id))
             if is_id(agent_id) and not any(os.path.exists(path) for path in paths):
                 count += remove_file(layout.attempt(agent_id))
+        return count
+
+    def _events(self) -> int:
+        """Reports of agents that were filed away meanwhile."""
+        layout, count = self._fleet.layout, 0
+        for name in os.listdir(layout.events):
+            agent_id = name.partition(".")[0]
+            if not is_id(agent_id) or os.path.exists(layout.record(agent_id)):
+                continue
+            if os.path.exists(layout.archived(agent_id)):
+                self._fleet.journal.archive(agent_id)
+                count += 1
         return count
 
     def _temporaries(self) -> int:

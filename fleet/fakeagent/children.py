@@ -81,10 +81,11 @@ class Child:
         pid, status = os.waitpid(self.pid, os.WNOHANG)
         if pid == 0:
             return False
-        self._status = os.waitstatus_to_exitcode(status)
         for fd in list(self._open):
             while self._read(fd):
                 pass
+        # Only now, or the end of the first stream would end it all.
+        self._status = os.waitstatus_to_exitcode(status)
         self._finish_if_over()
         return True
 

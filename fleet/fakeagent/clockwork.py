@@ -186,6 +186,10 @@ class Loop:
             if call is not None:
                 call()
 
+    def close(self) -> None:
+        """Give back what the loop itself holds; the descriptor set for wake-ups is the interpreter's."""
+        os.close(self._wake_read)
+
     def _on_signals(self) -> None:
         for number in os.read(self._wake_read, 64):
             self._call(self._signals.get(number))

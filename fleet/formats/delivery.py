@@ -41,6 +41,7 @@ def judge(
     turn_id: str | None,
     said: Iterable[Said],
     current: bool = True,
+    keeps: bool = False,
 ) -> MessageState:
     """
     What has become of an offered message.
@@ -52,43 +53,47 @@ def judge(
         turn_id: that event's turn.
         said: the conversation, newest first; an engine without a readable log has none.
         current: the log is known to hold all of the turn that *event* ends.
+        keeps: what is logged goes out with every later request, also after an interrupt.
     """
     same_turn = turn_id is not None and offer.get("turn_id") == turn_id
-    conversation = list(said)
-    logged, answered, interrupted = _after(mark, conversation, stop=offer.get("via") == "stop")
-    if answered or (same_turn and event in ANSWERS and (logged or not conversation)):
+    logged, answered, interrupted = _after(mark, said, stop=offer.get("via") == "stop", keeps=keeps)
+    if answered or (same_turn and event in ANSWERS and logged is not False):
         return MessageState.DELIVERED
     if same_turn and event == "Stop" and current and not logged:
         return MessageState.NEW  # the hook died between its note and its words: the model answered without them
+    if logged and keeps:
+        return MessageState.OFFERED
     if interrupted:
         return MessageState.UNCONFIRMED if event else MessageState.OFFERED
-    if event == "Interrupt" and same_turn:  # what Codex has logged goes out with the next prompt
-        return MessageState.UNCONFIRMED if logged else MessageState.NEW
+    if event == "Interrupt" and same_turn:
+        return MessageState.NEW
     if event in TURNS and not same_turn and (turn_id is not None or event == "UserPromptSubmit"):
         return MessageState.NEW
     return MessageState.OFFERED
 
 
-def _after(mark: tuple[str, ...], said: Iterable[Said], *, stop: bool) -> tuple[bool, bool, bool]:
+def _after(mark: tuple[str, ...], said: Iterable[Said], *, stop: bool, keeps: bool) -> tuple[bool | None, bool, bool]:
     """
     What the log says of an injection.
 
     Returns:
-        Whether it is there; whether the model spoke after it with no other prompt between; whether it was
-        interrupted there.
+        Whether it is there (None: the log is empty, or none that is read); whether the model spoke after it, unless
+        *keeps* with no other prompt between; whether it was interrupted there.
     """
+    logged: bool | None = None
     answered = interrupted = False
-    for one in said:
+    for one in said:  # no further than needed: the log may be long
+        logged = False
         if one.kind in ("assistant", "tool"):
             answered = True
         elif one.kind == "interrupt":
             interrupted = True
-            answered = False
+            answered = answered and keeps
         elif one.kind == ("feedback" if stop else "injected") and any(m in one.text for m in mark):
             return True, answered, interrupted
-        elif one.kind == "prompt":
+        elif one.kind == "prompt" and not keeps:
             answered = interrupted = False
-    return False, False, False
+    return logged, False, False
 
 
 def settle(
@@ -114,7 +119,10 @@ def settle(
         if message.state != MessageState.OFFERED:
             continue
         said = transcript.backwards(record["engine"], transcript_path or record["transcript_path"])
-        state = judge(message.offer, marks(message), event=event, turn_id=turn_id, said=said, current=current)
+        state = judge(
+            message.offer, marks(message), event=event, turn_id=turn_id, said=said, current=current,
+            keeps=record["engine"] in transcript.KEEPS_INTERRUPTED,
+        )  # fmt: skip
         if state in SETTLED:
             messages.archive(layout, record["id"], message, state, wall, f"{event or 'look'} {turn_id or ''}".strip())
         elif state == MessageState.NEW:

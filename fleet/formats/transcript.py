@@ -130,6 +130,10 @@ def _codex_message(payload: dict[str, Any]) -> Said:
     return Said("injected" if text.startswith("<environment_context") else "prompt", text, turn)
 
 
+#: Engines whose next request holds what an interrupted turn had been given (Codex 0.171.0, seen in its requests).
+#: Claude Code 2.1.197 drops what an early Esc cancelled.
+KEEPS_INTERRUPTED = frozenset({"codex"})
+
 READERS = {"claude-code": claude, "fake": claude, "codex": codex}
 
 

@@ -42,7 +42,7 @@ def wait(call: Payload) -> bool:
     if call.engine not in transcript.READERS or not path:
         return True
     end = time.monotonic() + LONGEST_SECONDS
-    size = -1
+    size: int | None = None
     while time.monotonic() < end:
         try:
             now = os.stat(path).st_size

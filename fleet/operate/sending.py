@@ -63,6 +63,7 @@ def send(fleet: Fleet, agent: Agent, body: str, op_id: str | None = None) -> Sen
         found = where(fleet, agent.dispatch_id, message_id)
         if found is not None:
             return Sent(message_id, found[0], agent.dispatch_id, new=False)
+    agent = _first(fleet, agent)
     for _ in range(MAX_HOPS):
         with Held(fleet.layout, agent.id) as held:
             if held.data is not None and held.data["successor_id"] is None:
@@ -76,6 +77,16 @@ def send(fleet: Fleet, agent: Agent, body: str, op_id: str | None = None) -> Sen
             break
         agent = heir
     raise Refused(f"agent {agent.id} has ended", hint="`fleet list` shows who is alive")
+
+
+def _first(fleet: Fleet, agent: Agent) -> Agent:
+    """The predecessor as long as its messages are still to go on to *agent*: a message to the latter comes behind."""
+    while agent.predecessor_id is not None:
+        predecessor = fleet.agents.get(agent.predecessor_id)
+        if predecessor is None:
+            break
+        agent = predecessor
+    return agent
 
 
 def _note(fleet: Fleet, dispatch_id: str, op_id: str, body: str, message_id: str) -> str:
@@ -95,7 +106,8 @@ def _note(fleet: Fleet, dispatch_id: str, op_id: str, body: str, message_id: str
 
 def where(fleet: Fleet, dispatch_id: str, message_id: str) -> tuple[str, MessageState] | None:
     """In which agent's spool or archive the message lies, and its state; None when it lies nowhere."""
-    for agent in fleet.agents.of_dispatch(dispatch_id):
+    # Oldest first: a message moves to a successor and never back, so none that moves meanwhile is missed.
+    for agent in reversed(fleet.agents.of_dispatch(dispatch_id)):
         for folder in (fleet.layout.spool(agent), os.path.join(fleet.layout.inbox_archive, agent)):
             for name in messages.names(folder):
                 if name[9:25] == message_id:

@@ -5,7 +5,7 @@ from __future__ import annotations
 import os
 
 from fleet.formats import events
-from fleet.formats.atomic import ensure_dir
+from fleet.formats.atomic import append_line, ensure_dir, read_bytes
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
@@ -50,11 +50,16 @@ class Journal:
         )
 
     def archive(self, agent_id: str) -> None:
-        """Move the agent's event files to the archive. Safe to repeat."""
+        """Move the agent's event files to the archive, behind what is there of it already. Safe to repeat."""
         folder = os.path.join(self.layout.events, "archive")
         ensure_dir(folder)
         for name in (agent_id + ".jsonl", agent_id + ".jsonl.1"):
+            source, target = os.path.join(self.layout.events, name), os.path.join(folder, name)
             try:
-                os.replace(os.path.join(self.layout.events, name), os.path.join(folder, name))
+                if os.path.exists(target):  # a hook that was still running reported after the agent was filed away
+                    append_line(target, read_bytes(source).rstrip(b"\n"))
+                    os.unlink(source)
+                else:
+                    os.replace(source, target)
             except FileNotFoundError:
                 continue

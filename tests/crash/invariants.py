@@ -136,9 +136,14 @@ def leftovers(layout, living):
         inside = os.path.relpath(folder, layout.home)
         for name in files:
             path = os.path.join(inside, name)
-            if name.endswith(".tmp") or not _belongs(inside, name, living):
+            if _is_abandoned(name) if name.endswith(".tmp") else not _belongs(inside, name, living):
                 found.append(path)
     return sorted(found)
+
+
+def _is_abandoned(name):
+    """Whether the process that was writing that temporary file is no more."""
+    return processes.identity(int(name.split(".")[-3])) is None
 
 
 def _belongs(folder, name, living):

@@ -56,6 +56,7 @@ class Chain:
         assert (old, new.id) == (new.predecessor_id, gone.successor_id)
         assert (gone.generation + 1, gone.dispatch_id) == (new.generation, new.dispatch_id)
         assert "handoff" == gone.archived_cause
+        assert yard.fleet.journal.accepted(old), "the history of the predecessor is lost"
         with open(document, encoding="utf-8") as f:
             assert f"what {tag}agent did" in f.read()
         assert [tag + number for number in "123"] == yard.messages(tag)

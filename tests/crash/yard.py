@@ -10,7 +10,7 @@ from pathlib import Path
 
 from fleet.app import Fleet
 from fleet.errors import FleetError
-from fleet.formats import handoff, launch, transcript
+from fleet.formats import handoff, launch, messages, transcript
 from fleet.formats.record import Held
 from fleet.formats.states import HandoffType, Turn
 from fleet.operate.sending import send
@@ -54,6 +54,7 @@ class Yard:
         self.fleet = Fleet(self.env)
         self.layout = self.fleet.layout
         self.count = 0
+        self.old = None  #: the agent that effects call OLD
 
     def script(self, rules, **client):
         """What the fake agents answer from now on."""
@@ -98,7 +99,7 @@ class Yard:
     def plan(self, **fields):
         """A plan for `tests.crash.effects`; without `at` it only names the effects."""
         self.count += 1
-        names = {self.old: "OLD"} if getattr(self, "old", None) else {}
+        names = {self.old: "OLD"} if self.old else {}
         return {"log": str(self.root / f"effects-{self.count}.jsonl"), "home": str(self.home), "names": names,
                 "socket": self.socket, "victim": "drain", **fields}  # fmt: skip
 
@@ -232,11 +233,20 @@ class Yard:
         assert [] == leftovers(self.layout, ids)
 
     def check_resumed(self, document, *, processes_told=1):
-        """So many engine processes got the resume prompt that names *document*, each once."""
+        """So many engine processes got the prompt that holds *document*, each once."""
         told = [
             sum(kind == "prompt" and document in text for kind, text in said) for said in self.transcripts().values()
         ]
         assert [1] * processes_told == [count for count in told if count]
+
+    def forget_transcripts(self):
+        """Begin anew with what was said."""
+        shutil.rmtree(self.fake)
+        self.fake.mkdir()
+
+    def spooled(self, agent_id):
+        """The files in an agent's spool."""
+        return messages.names(self.layout.spool(agent_id))
 
     def messages(self, tag):
         """The texts with *tag* that engines were handed, in the order they got them."""

@@ -34,16 +34,38 @@ def message(layout):
     return messages.spool(layout, "a1b2c3d4", ID, BODY, WALL)
 
 
-def judge(message, via, event, turn_id, history):
+def judge(message, via, event, turn_id, history, **more):
     offer = {"via": via, "turn_id": "p1"}
-    return str(delivery.judge(offer, delivery.marks(message), event=event, turn_id=turn_id, said=reversed(history)))
+    mark, said = delivery.marks(message), iter(reversed(history))
+    return str(delivery.judge(offer, mark, event=event, turn_id=turn_id, said=said, **more))
 
 
-@pytest.mark.parametrize("via", ["prompt", "stop"])
 @pytest.mark.parametrize("event", ["Stop", "StopFailure", "PreToolUse", "PostToolUse", "PermissionRequest"])
-def test_what_only_an_answer_leads_to_is_an_answer(message, via, event):
-    """The carrying turn ended, failed or called a tool: the model had the message, whatever the log says yet."""
-    assert "delivered" == judge(message, via, event, "p1", [])
+@pytest.mark.parametrize(
+    ("via", "history"),
+    [("prompt", []), ("prompt", [PROMPT, INJECTED]), ("prompt", [ANSWER, PROMPT, INJECTED]), ("stop", []),
+     ("stop", [PROMPT, ANSWER, FEEDBACK])],
+)  # fmt: skip
+def test_what_only_an_answer_leads_to_is_an_answer(message, event, via, history):
+    """The carrying turn ended, failed or called a tool: the model had what was injected, in whatever order it is logged."""
+    assert "delivered" == judge(message, via, event, "p1", history)
+
+
+def test_a_turn_that_ends_without_the_message_in_its_log_never_had_it(message):
+    """The hook died between its note and its words, so the message is offered again; unless the log is still behind."""
+    assert "new" == judge(message, "prompt", "Stop", "p1", [PROMPT, ANSWER])
+    assert "offered" == judge(message, "prompt", "Stop", "p1", [PROMPT, ANSWER], current=False)
+
+
+def test_a_long_log_is_read_no_further_than_needed(message):
+    """What was said before the injection does not matter and is not looked at."""
+
+    def said():
+        yield from (ANSWER, INJECTED)
+        raise AssertionError("read on")
+
+    offer = {"via": "prompt", "turn_id": "p1"}
+    assert "delivered" == str(delivery.judge(offer, delivery.marks(message), event="Stop", turn_id="p1", said=said()))
 
 
 @pytest.mark.parametrize(
@@ -109,23 +131,27 @@ def test_a_message_that_blocked_a_stop(message, verdict, event, turn_id, history
 
 
 @pytest.mark.parametrize(
-    ("verdict", "turn_id", "history"),
+    ("verdict", "event", "turn_id", "history"),
     [
-        ("new", "p1", [PROMPT]),  # not even logged: it will not go out with the next prompt
-        ("unconfirmed", "p1", [PROMPT, INJECTED]),
-        ("unconfirmed", "p1", [PROMPT, INJECTED, ESC]),
-        ("delivered", "p1", [PROMPT, INJECTED, ANSWER]),
-        ("delivered", "p1", [PROMPT, INJECTED, ANSWER, ESC]),
-        ("offered", "p0", [PROMPT, INJECTED]),
+        ("new", "Interrupt", "p1", [PROMPT]),  # not even logged: it will not go out with the next prompt
+        ("offered", "Interrupt", "p1", [PROMPT, INJECTED]),
+        ("offered", "Interrupt", "p1", [PROMPT, INJECTED, ESC]),
+        ("delivered", "Interrupt", "p1", [PROMPT, INJECTED, ANSWER]),
+        ("delivered", "Interrupt", "p1", [PROMPT, INJECTED, ANSWER, ESC]),
+        ("offered", "Interrupt", "p0", [PROMPT, INJECTED]),
+        ("offered", "UserPromptSubmit", "p2", [PROMPT, INJECTED, ESC]),
+        ("offered", "UserPromptSubmit", "p2", [PROMPT, INJECTED, ESC, NEXT]),
+        ("delivered", "Stop", "p2", [PROMPT, INJECTED, ESC, NEXT, ANSWER]),
+        ("new", "UserPromptSubmit", "p2", [PROMPT, ESC, NEXT]),
     ],
 )
-def test_an_interrupt_of_codex(message, verdict, turn_id, history):
-    """Codex says that it was interrupted; what the model had said by then decides, not how soon the log says so."""
-    assert verdict == judge(message, "prompt", "Interrupt", turn_id, history)
+def test_what_codex_has_logged_goes_out_with_its_next_request(message, verdict, event, turn_id, history):
+    """An interrupt takes nothing out of Codex's conversation: the next answer is an answer to the message too."""
+    assert verdict == judge(message, "prompt", event, turn_id, history, keeps=True)
 
 
 def test_the_explanation_of_an_interrupt_in_codexs_log_is_no_prompt(message, real, tmp_path):
-    """An injection into the turn that the real rollout shows interrupted stays unconfirmed."""
+    """An injection into the turn that the real rollout shows interrupted stays offered."""
     from fleet.formats import transcript
 
     with open(real("codex-rollout.jsonl"), "rb") as f:
@@ -136,8 +162,10 @@ def test_the_explanation_of_an_interrupt_in_codexs_log_is_no_prompt(message, rea
     path.write_bytes(b"".join([*lines[:40], line, *lines[40:44]]))
     offer = {"via": "prompt", "turn_id": "01a22c39-3c06-7a23-af59-1959be0d3786"}
     said = transcript.codex(str(path))
-    verdict = delivery.judge(offer, delivery.marks(message), event="UserPromptSubmit", turn_id="t2", said=said)
-    assert "unconfirmed" == str(verdict)
+    verdict = delivery.judge(
+        offer, delivery.marks(message), event="UserPromptSubmit", turn_id="t2", said=said, keeps=True
+    )
+    assert "offered" == str(verdict)
 
 
 def test_a_long_message_is_recognised_by_its_files_name(layout):

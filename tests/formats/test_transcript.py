@@ -79,14 +79,19 @@ def test_what_a_hook_put_in_is_told_from_what_was_typed(log):
 
 
 def test_the_parts_of_one_answer_keep_their_order(log):
-    """Text, call, text: as spoken."""
-    parts = [
-        {"type": "text", "text": "a"},
-        {"type": "tool_use", "name": "Bash", "input": {}},
-        {"type": "text", "text": "b"},
-    ]
+    """Text, text, call: as spoken."""
+    parts = [{"type": "text", "text": "a"}, {"type": "text", "text": "b"}, {"type": "tool_use", "name": "Bash"}]
     path = log({"type": "assistant", "message": {"model": "m", "content": parts}})
-    assert ["assistant", "tool", "assistant"] == kinds("claude-code", path)
+    assert ["assistant", "assistant", "tool"] == kinds("claude-code", path)
+    assert ["a", "b"] == texts("claude-code", path, "assistant")
+
+
+def test_a_command_of_the_clients_own_is_no_prompt(real, log):
+    """/compact and what it printed are no turn of the model."""
+    expected = ["prompt", "assistant", "prompt", "assistant", "prompt", *["command"] * 3, "prompt", "assistant"]
+    assert expected == kinds("claude-code", real("transcript-after-compact.jsonl"))
+    said = {"type": "system", "subtype": "local_command", "content": "<local-command-stdout>x</local-command-stdout>"}
+    assert ["command"] == kinds("claude-code", log(said))
 
 
 def test_a_real_rollout_of_codex_is_read_in_its_order(real):

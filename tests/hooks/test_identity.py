@@ -54,9 +54,9 @@ def test_a_record_without_an_engine_is_taken_at_its_word(agent):
     assert ["Stop"] == [line["event"] for line in agent.events()]
 
 
-def test_a_program_cannot_pass_for_a_shell_by_a_strange_name(agent, tmp_path):
-    """A process name may hold blanks and parentheses; it is read as one name."""
-    strange = tmp_path / "x) S 1 (sh"
+def test_a_program_cannot_pass_for_a_shell_by_its_name(agent, tmp_path):
+    """A process name may hold blanks and parentheses, and so the whole of another process's line; it is one name."""
+    strange = tmp_path / f"sh) S {os.getpid()} ("
     shutil.copy("/bin/sh", strange)
     agent.hook("Stop", argv=[str(strange), *SHELL[1:], *RUN])
     assert [] == agent.events()
