@@ -10,6 +10,7 @@ from fleet.fakeagent import options as command_line
 from fleet.fakeagent import script as scripts
 from fleet.fakeagent import settings as settings_files
 from fleet.fakeagent.agent import Agent
+from fleet.fakeagent.appending import Appender
 from fleet.fakeagent.background import Background
 from fleet.fakeagent.children import Children
 from fleet.fakeagent.clockwork import Loop
@@ -76,7 +77,7 @@ def _serve(
 ) -> int:
     loop = Loop()
     children = Children(loop)
-    transcript = Transcript(session)
+    transcript = Transcript(session, Appender(loop, script.client.transcript_lag_seconds))
     queue = PromptQueue(transcript)
     parts = Parts(
         loop=loop,

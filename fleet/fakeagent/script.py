@@ -35,6 +35,7 @@ class Client(NamedTuple):
     trust_default: str = "yes"  #: The highlighted answer there.
     bypass_dialog: bool = False  #: Warn about bypassed permissions; the highlighted answer ends the client.
     auto_compact_tokens: int = 0  #: Compact before a request when the last usage reached this; 0 is never.
+    transcript_lag_seconds: float = 0.1  #: From a record to its line in the transcript, at most.
     api_retries: int = -1  #: Retries after 401, 429 and 5xx; -1 asks CLAUDE_CODE_MAX_RETRIES, else 2.
     retry_seconds: float = 0.5  #: Before the first retry; doubles each time.
     login_required: bool = False  #: Every prompt ends with authentication_failed.

@@ -2,27 +2,29 @@
 The conversation on disk: one JSON object a line, appended, each with the uuid of the one before it.
 
 The chain of `parentUuid` is what a reader follows; bookkeeping records (mode, title, queue, snapshots)
-stand outside it. Every line is one write on a descriptor opened for appending, so that a reader sees
-whole lines, also after a kill.
+stand outside it.
 """
 
 from __future__ import annotations
 
 import json
-import os
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from fleet.fakeagent import records
 from fleet.fakeagent.ids import new_uuid, now
 from fleet.fakeagent.session import VERSION, Session
 
+if TYPE_CHECKING:
+    from fleet.fakeagent.appending import Appender
+
 
 class Transcript:
     """The file of the current session."""
 
-    def __init__(self, session: Session) -> None:
+    def __init__(self, session: Session, file: Appender) -> None:
         self._session = session
-        self._fd = -1
+        self._file = file
+        self._begun = False
         self._parent: str | None = None
         self._waiting: list[dict[str, Any]] = []
         self.count = 0  #: Records on the chain.
@@ -36,7 +38,8 @@ class Transcript:
             records = [json.loads(line) for line in file if line.endswith("\n")]
         chained = [record["uuid"] for record in records if "uuid" in record]
         self._parent, self.count = (chained[-1] if chained else None), len(chained)
-        self._open()
+        self._file.open(self._session.transcript_path)
+        self._begun = True
         return records
 
     @property
@@ -63,14 +66,14 @@ class Transcript:
         }
         if self.slug is not None:
             record["slug"] = self.slug
-        self._write(record)
+        self._file.add(record)
         self._parent = uuid
         self.count += 1
         return uuid
 
     def later(self, body: dict[str, Any]) -> None:
         """A record that waits for the first prompt, because there is no file before it."""
-        if self._fd >= 0:
+        if self._begun:
             self.entry(body)
         else:
             self._waiting.append(body)
@@ -78,12 +81,12 @@ class Transcript:
     def note(self, body: dict[str, Any]) -> None:
         """Append a record outside the chain."""
         self._begin()
-        self._write(body | {"sessionId": self._session.session_id})
+        self._file.add(body | {"sessionId": self._session.session_id})
 
     def snapshot(self, message_id: str) -> None:
         """Append the record of the files before a prompt; it alone does not name the session."""
         self._begin()
-        self._write(records.snapshot(message_id))
+        self._file.add(records.snapshot(message_id))
 
     def queue_operation(self, operation: str, content: str | None = None) -> None:
         """A prompt that was typed during a turn is queued, taken from the queue, or absorbed by the turn."""
@@ -92,7 +95,7 @@ class Transcript:
 
     def close(self) -> None:
         """End the file as the client does, with what a list of sessions shows."""
-        if self._fd < 0:
+        if not self._begun:
             return
         if self.last_prompt is not None and self._parent is not None:
             shown = " ".join(self.last_prompt.split())
@@ -100,8 +103,8 @@ class Transcript:
         if self.title is not None:
             self.note({"type": "ai-title", "aiTitle": self.title})
         self._modes()
-        os.close(self._fd)
-        self._fd = -1
+        self._file.close()
+        self._begun = False
 
     def renew(self) -> None:
         """End the file; the next record begins the one of the session that comes."""
@@ -110,9 +113,10 @@ class Transcript:
         self.title = self.last_prompt = self.slug = None
 
     def _begin(self) -> None:
-        if self._fd >= 0:
+        if self._begun:
             return
-        self._open()
+        self._begun = True
+        self._file.open(self._session.transcript_path)
         self._modes()
         waiting, self._waiting = self._waiting, []
         for body in waiting:
@@ -120,15 +124,6 @@ class Transcript:
 
     def _modes(self) -> None:
         session_id = self._session.session_id
-        self._write({"type": "mode", "mode": "normal", "sessionId": session_id})
+        self._file.add({"type": "mode", "mode": "normal", "sessionId": session_id})
         mode = self._session.permission_mode
-        self._write({"type": "permission-mode", "permissionMode": mode, "sessionId": session_id})
-
-    def _open(self) -> None:
-        os.makedirs(self._session.project_dir, mode=0o700, exist_ok=True)
-        flags = os.O_WRONLY | os.O_APPEND | os.O_CREAT
-        self._fd = os.open(self._session.transcript_path, flags, 0o600)
-
-    def _write(self, record: dict[str, Any]) -> None:
-        data = json.dumps(record, ensure_ascii=False, separators=(",", ":")) + "\n"
-        os.write(self._fd, data.encode("utf-8", "replace"))
+        self._file.add({"type": "permission-mode", "permissionMode": mode, "sessionId": session_id})

@@ -28,7 +28,7 @@ class Pane:
     session_id: str
     window_id: str
     pane_id: str
-    pid: int
+    pid: int  #: of the program, 0 when the server does not tell it of a dead pane
     server_pid: int
     dead: bool
     dead_status: int | None

@@ -9,7 +9,8 @@ meanwhile and come back empty when the server cannot be asked, so looking is don
 Typing, measured on 3.3a, 3.5a and 3.8: `send-keys -l` eats a trailing `;` and is limited to 16 kB; a bracketed paste
 from a buffer (load-buffer on standard input, paste-buffer -p -r -d) reaches Claude Code and Codex byte for byte. In
 copy mode a paste reaches the program and `send-keys Enter` is lost, while a pasted carriage return submits and leaves
-copy mode on: so Enter is pasted there.
+copy mode on: so Enter is pasted there. 3.8 writes control characters of a buffer as `^[` unless -S is given, which
+older versions do not know. A dead pane has no pane_pid on 3.8.
 """
 
 from __future__ import annotations
@@ -44,6 +45,7 @@ class TmuxPanes:
     def __init__(self, tmux: Tmux) -> None:
         self.tmux = tmux
         self.socket = tmux.socket
+        self._raw_flag = True  #: this tmux knows `paste-buffer -S`, as far as is known
 
     def snapshot(self) -> Snapshot:
         """One `list-panes -a`."""
@@ -102,7 +104,13 @@ class TmuxPanes:
         """`load-buffer` from standard input, then `paste-buffer`."""
         buffer = f"fleet-{os.getpid()}-{pane_id.lstrip('%')}"
         self.tmux.do("load-buffer", "-b", buffer, "-", text=data)
-        self.tmux.do("paste-buffer", *(["-p"] if bracketed else []), "-r", "-d", "-b", buffer, "-t", pane_id)
+        flags = ["-p", "-r", "-d"] if bracketed else ["-r", "-d"]
+        if self._raw_flag:
+            answer = self.tmux.ask("paste-buffer", "-S", *flags, "-b", buffer, "-t", pane_id)
+            if answer.status == 0:
+                return
+            self._raw_flag = "-S" not in answer.error
+        self.tmux.do("paste-buffer", *flags, "-b", buffer, "-t", pane_id)
 
     def enter(self, pane_id: str) -> None:
         """`send-keys Enter`, or a pasted carriage return in copy mode."""
@@ -117,14 +125,14 @@ def parse(text: str) -> tuple[Pane, ...]:
     panes = []
     for line in text.splitlines():
         parts = line.split("|", 12)
-        if len(parts) != 13 or not parts[3].isdigit():
+        if len(parts) != 13 or not (parts[3].isdigit() or (parts[3], parts[5]) == ("", "1")):
             continue
         panes.append(
             Pane(
                 session_id=parts[0],
                 window_id=parts[1],
                 pane_id=parts[2],
-                pid=int(parts[3]),
+                pid=int(parts[3] or 0),
                 server_pid=int(parts[4] or 0),
                 dead=parts[5] == "1",
                 dead_status=_number(parts[6]),

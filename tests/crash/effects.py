@@ -3,7 +3,7 @@
     python -m tests.crash.effects PLAN.json ARGUMENTS OF FLEET...
 
     {"log": "…", "home": "…", "names": {"a1b2c3d4": "OLD"}, "at": "replace agents/OLD.json#1", "when": "after",
-     "victim": "drain", "socket": "…", "hook_launcher": "…"}
+     "victim": "drain", "socket": "…", "hook_launcher": "…", "later_seconds": 0}
 
 The log gets one line for each effect, `looks` included: calls that change nothing, named by the effect they follow so
 that polling does not multiply them. An effect is named by what it does, to which file, and for the how manyth time;
@@ -22,7 +22,7 @@ LOOKS = frozenset({
 })  # fmt: skip
 TEMPORARY = re.compile(r"(\.\d+\.[0-9a-f]{8}\.tmp)+$")
 DOCUMENT = re.compile(r"-\d{8}-\d{6}-[0-9a-f]{4}\.")
-LONG, SHORT = re.compile(r"\b[0-9a-f]{16}\b"), re.compile(r"\b[0-9a-f]{8}\b(?!-~)")
+NUMBERS = re.compile(r"\b(?:\d{8}-)?(?:[0-9a-f]{64}|[0-9a-f]{16}|[0-9a-f]{8})\b")
 WRITES = os.O_WRONLY | os.O_RDWR
 
 
@@ -52,7 +52,7 @@ class Effects:
         text = DOCUMENT.sub("-DOC.", TEMPORARY.sub(".tmp", text))
         for name, called in self._names.items():
             text = text.replace(name, called)
-        return SHORT.sub("~", LONG.sub("~", text))
+        return NUMBERS.sub("~", text)
 
     @staticmethod
     def _of_descriptor(fd):
@@ -120,6 +120,8 @@ class Effects:
         real = getattr(os, name)
 
         def wrapped(fd, *args):
+            if fd == 1 and sys.flags.isolated:  # what a hook says
+                return self.around(name, "stdout", lambda: real(fd, *args))
             if not self._is_ours(fd):
                 return real(fd, *args)
             return self.around(name, self.target(fd), lambda: real(fd, *args))
@@ -227,6 +229,15 @@ def _is_server(pid, socket):
         return False
 
 
+def later(seconds):
+    """Let the wall clock of this process be that much later."""
+    if seconds:
+        import time
+
+        real = time.time
+        time.time = lambda: real() + seconds
+
+
 def main(argv):
     """Run fleet as planned."""
     with open(argv[0], encoding="utf-8") as f:
@@ -235,6 +246,7 @@ def main(argv):
         from fleet import resources
 
         resources.hook_launcher = lambda: plan["hook_launcher"]
+    later(plan.get("later_seconds", 0))
     if plan.get("log"):
         Effects(plan).install()
     from fleet.cli.main import main as fleet

@@ -1,6 +1,6 @@
 """`hooks/on_event.py` with its effects named and a kill at one of them, as the plan beside the fleet home says.
 
-The plan is `hook-plan.json` in the folder above the home; it holds for one event, from the moment it is written.
+The plan is `hook-plan.json` in the folder above the home: `event` and `nth` say for which call since it was written.
 """
 
 import json
@@ -18,9 +18,13 @@ if __name__ == "__main__":
     except FileNotFoundError:
         plan = {}
     if plan.get("event") == sys.argv[2]:
-        from tests.crash.effects import Effects
+        from tests.crash.effects import Effects, later
 
-        Effects(plan).install()
+        later(plan.get("later_seconds", 0))
+        with open(path + ".calls", "ab") as f:
+            f.write(b".")
+        if os.path.getsize(path + ".calls") == plan["nth"]:
+            Effects(plan).install()
     from fleet.hooks.entry import main
 
     sys.exit(main(sys.argv[1:]))

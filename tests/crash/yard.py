@@ -54,6 +54,7 @@ class Yard:
         self.fleet = Fleet(self.env)
         self.layout = self.fleet.layout
         self.count = 0
+        self.shim = SHIM
         self.old = None  #: the agent that effects call OLD
 
     def script(self, rules, **client):
@@ -103,6 +104,16 @@ class Yard:
         return {"log": str(self.root / f"effects-{self.count}.jsonl"), "home": str(self.home), "names": names,
                 "socket": self.socket, "victim": "drain", **fields}  # fmt: skip
 
+    def hook_plan(self, event, nth=1, **fields):
+        """A plan for the *nth* hook of *event* from now on, of agents that were dispatched with the shim."""
+        plan = self.plan(event=event, nth=nth, **fields)
+        for name in ("hook-plan.json.calls", "hook-plan.json"):
+            (self.root / name).unlink(missing_ok=True)
+        new = self.root / "hook-plan.new"
+        new.write_text(json.dumps(plan))
+        new.rename(self.root / "hook-plan.json")
+        return plan
+
     def effects(self, plan, *, looks=False):
         """The names of the effects that a run with *plan* had, in order."""
         with open(plan["log"], encoding="utf-8") as f:
@@ -111,6 +122,8 @@ class Yard:
 
     def killed(self, plan):
         """How many processes the plan's kill ended; None when it never came to it."""
+        if not os.path.exists(plan["log"]):
+            return None
         with open(plan["log"], encoding="utf-8") as f:
             return next((count for name, count in map(json.loads, f) if name == "KILLED"), None)
 
@@ -151,9 +164,20 @@ class Yard:
         """What fleet says that the task's agent is doing."""
         return self.fleet.looker().see(self.agent(task)).state.turn
 
+    def turn_later(self, task="t", seconds=11):
+        """As `turn`, when that much time has gone by without a report."""
+        looker = self.fleet.looker()
+        looker._wall = lambda: self.fleet.clock.wall() + seconds
+        return looker.see(self.agent(task)).state.turn
+
     def drain(self, *how, codes=(0, 1)):
         """One more pass, by another process than any before."""
         return self.run("drain", *(how or ("--once",)), codes=codes)
+
+    def drain_later(self, *how, seconds=11):
+        """A pass as it would be *seconds* later: an engine ends a hook that takes longer than ten."""
+        plan = {"home": str(self.home), "later_seconds": seconds}
+        return self.run("drain", *how, plan=plan, codes=(0, 1))
 
     def quiet(self):
         """Wait until no drain runs, as the hooks and commands start some."""

@@ -49,8 +49,12 @@ def test_defaults_and_queue_serve_turns_without_directives(fake):
     it = fake(script={"queue": ["STUB: say=queued"], "defaults": {"say": "default", "usage": 4321}}).ready()
 
     assert ["queued", "default"] == [it.turn(text)["last_assistant_message"] for text in ("one", "two")]
-    usage = [record["message"]["usage"] for record in it.transcript() if record["type"] == "assistant"]
-    assert [4321, 4321] == [each["input_tokens"] for each in usage]
+
+    def usage():
+        answers = [record["message"] for record in it.transcript() if record["type"] == "assistant"]
+        return [answer["usage"]["input_tokens"] for answer in answers]
+
+    until(lambda: usage() == [4321, 4321], usage)
 
 
 def test_a_full_context_is_compacted_before_the_next_request(fake):
@@ -211,7 +215,9 @@ def test_notifications_come_when_nobody_answers(fake):
     assert "idle_prompt" == it.event("Notification")["notification_type"]
     it.send("ask\nSTUB: bash=touch x\nSTUB: say=done")
 
-    kinds = lambda: [event["notification_type"] for event in it.hooks.events("Notification")]  # noqa: E731
+    def kinds():
+        return [event["notification_type"] for event in it.hooks.events("Notification")]
+
     until(lambda: "permission_prompt" in kinds(), kinds)
 
 

@@ -100,6 +100,7 @@ def test_an_answer_with_two_tools_is_two_records_with_one_usage(fake):
     """Readers must deduplicate by message id before they add up."""
     it = fake().ready()
     it.turn("two\nSTUB: bash=echo a\nSTUB: bash+=echo b\nSTUB: usage=7000\nSTUB: say=x")
+    it.record(lambda record: kind(record) == "system:turn_duration")
 
     answers = [record["message"] for record in it.transcript() if record["type"] == "assistant"]
     assert answers[0]["id"] == answers[1]["id"] != answers[2]["id"]
@@ -131,6 +132,7 @@ def test_the_file_is_only_ever_appended_to(fake):
     it = fake().ready()
     it.turn("one\nSTUB: say=1")
     it.turn("two\nSTUB: say=2")
+    it.record(lambda record: record["type"] == "user" and text_of(record).startswith("two"))
     before = it.transcript_path().read_bytes()
     it.send("/compact")
     it.event("PostCompact")

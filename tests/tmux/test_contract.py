@@ -1,0 +1,148 @@
+"""What `Panes` promises, on the double and on real tmux: 3.3a, 3.5a, 3.8, and with a hostile configuration."""
+
+import os
+import sys
+
+import pytest
+
+from fleet.errors import Unreachable
+from fleet.formats.states import Existence
+from fleet.model.panes import Duplicate
+
+A, B = "aaaa1111", "bbbb2222"
+READER = ("import sys, tty; tty.setraw(0); sys.stdout.write('ready\\r\\n'); sys.stdout.flush(); "
+          "f = open(sys.argv[1], 'wb', 0); import os\nwhile True: f.write(os.read(0, 4096))")  # fmt: skip
+
+
+def test_no_server_is_certainly_nothing(bench):
+    """Before anything was opened there are no sessions of ours, and that is known."""
+    snapshot = bench.panes.snapshot()
+
+    assert None is snapshot.error
+    assert None is snapshot.of_agent(A)
+    assert Existence.GONE == bench.panes.existence(f"fleet-{A}")
+
+
+def test_a_session_is_ours_from_its_first_moment(bench):
+    """What open returns is what the next look sees: name, mark, home and a pane with a living process."""
+    pane = bench.open(A, "sleep", "60")
+
+    seen = bench.pane(A)
+    assert (f"fleet-{A}", A, str(bench.folder / "home"), False) == (seen.session, seen.mark, seen.home, seen.dead)
+    assert (pane.pane_id, pane.pid, pane.server_pid) == (seen.pane_id, seen.pid, seen.server_pid)
+    os.kill(seen.pid, 0)
+
+
+def test_no_shell_stands_between(bench):
+    """The arguments arrive as given, whatever they hold and whatever the user's shell is."""
+    nasty = ["a b", "$HOME", "`id`", "x;y", "'q'", '"', "*", "\\", "#{pid}", ""]
+    out = bench.folder / "argv"
+    code = "import sys, os; open(sys.argv[1], 'w').write('\\0'.join(sys.argv[2:])); os.execlp('sleep', 'sleep', '60')"
+
+    bench.open(A, sys.executable, "-c", code, str(out), *nasty)
+
+    bench.until(lambda: out.exists() and out.read_text())
+    assert nasty == out.read_text().split("\0")
+
+
+def test_the_program_runs_in_its_directory_with_its_environment(bench):
+    """cwd and the session's variables reach the program."""
+    place = bench.folder / "a place"
+    place.mkdir()
+    out = bench.folder / "out"
+    code = "import os, sys; open(sys.argv[1], 'w').write(os.getcwd() + '|' + os.environ['FLEET_TASK'])"
+
+    bench.open(A, sys.executable, "-c", code, str(out), cwd=place, FLEET_TASK="x;y z")
+
+    bench.until(lambda: out.exists() and out.read_text())
+    assert f"{place}|x;y z" == out.read_text()
+
+
+def test_a_second_session_of_the_same_name_is_refused(bench):
+    """Duplicate, and the first is as it was."""
+    first = bench.open(A, "sleep", "60")
+
+    with pytest.raises(Duplicate):
+        bench.open(A, "sleep", "60")
+
+    assert first.pid == bench.pane(A).pid
+
+
+@pytest.mark.parametrize(("program", "status", "number"), [("exit 7", 7, None), ("exit 0", 0, None), ("kill -9 $$", None, 9)])
+def test_a_pane_outlives_its_program_and_keeps_how_it_ended(bench, program, status, number):
+    """Even a program that ends at once leaves its pane with the exit status or the signal."""
+    bench.open(A, "sh", "-c", program)
+
+    pane = bench.until(lambda: (p := bench.pane(A)) and p.dead and p)
+    assert (status, number) == (pane.dead_status, pane.dead_signal)
+
+
+def test_names_are_exact(bench):
+    """A name that is only the beginning of another is not that session."""
+    bench.open(A, "sleep", "60")
+
+    assert Existence.ALIVE == bench.panes.existence(f"fleet-{A}")
+    assert Existence.GONE == bench.panes.existence(f"fleet-{A[:4]}")
+    assert Existence.GONE == bench.panes.existence("fleet-")
+
+
+def test_ending_takes_only_its_own_session_and_can_be_repeated(bench):
+    """The neighbour stays; a session that is not there is fine."""
+    bench.open(A, "sleep", "60")
+    bench.open(B, "sleep", "60")
+
+    bench.panes.end(A)
+    bench.panes.end(A)
+
+    assert None is bench.pane(A)
+    assert bench.pane(B) and not bench.pane(B).dead
+
+
+def test_a_new_session_right_after_the_last_one_ended(bench):
+    """A server that is just going away with its last session does not break the next start."""
+    for _ in range(3):
+        bench.open(A, "sleep", "60")
+        bench.panes.end(A)
+
+    assert bench.open(A, "sleep", "60").pid
+
+
+def test_the_screen_is_what_the_program_printed(bench):
+    """Captured top first, without the empty lines at its end."""
+    pane = bench.open(A, sys.executable, "-c", "print('one'); print('zwei \u6f22'); import time; time.sleep(60)")
+
+    lines = bench.until(lambda: (found := bench.panes.capture(pane.pane_id)) and len(found) >= 2 and found)
+    assert ["one", "zwei \u6f22"] == lines
+
+
+def test_a_pane_that_is_not_there_cannot_be_looked_at(bench):
+    """Capture raises Unreachable: no screen is not an empty screen."""
+    bench.open(A, "sleep", "60")
+
+    with pytest.raises(Unreachable):
+        bench.panes.capture("%9999")
+
+
+def test_a_paste_arrives_byte_for_byte(bench):
+    """Trailing semicolons, control characters, 100 kB: everything, in order."""
+    data = ("; x;\n\ttab \x1b[31m esc é 漢 \U0001f600 " + "y" * 50 + ";\n").encode() * 1200 + b"end;"
+    out = bench.folder / "raw"
+    pane = bench.open(A, sys.executable, "-c", READER, str(out))
+    bench.until(lambda: "ready" in "".join(bench.panes.capture(pane.pane_id)))
+
+    bench.panes.paste(pane.pane_id, data)
+
+    bench.until(lambda: len(out.read_bytes()) >= len(data))
+    assert data == out.read_bytes()
+
+
+def test_enter_is_a_carriage_return(bench):
+    """What Enter sends is what a terminal sends."""
+    out = bench.folder / "raw"
+    pane = bench.open(A, sys.executable, "-c", READER, str(out))
+    bench.until(lambda: "ready" in "".join(bench.panes.capture(pane.pane_id)))
+
+    bench.panes.enter(pane.pane_id)
+
+    bench.until(lambda: out.read_bytes())
+    assert b"\r" == out.read_bytes()
