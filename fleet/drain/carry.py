@@ -34,10 +34,9 @@ def carry_out(fleet: Fleet, done: Callable[[], bool], timeout_seconds: float, wh
             try:
                 loop = Loop(fleet)
                 loop.run(until=lambda: done() or clock.monotonic() >= end)
-                left = not loop.is_idle()
             finally:
                 lock.give_back()
-            if left:
+            if not loop.is_idle():  # asked when nobody can rely on this drain any more
                 start_background(fleet)
         if done():
             return

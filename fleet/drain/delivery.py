@@ -12,19 +12,22 @@ from dataclasses import dataclass
 from enum import Enum
 
 from fleet.engines.catalog import engine
+from fleet.engines.hook_settings import TIMEOUT_SECONDS
 from fleet.engines.screen import Box
 from fleet.errors import FleetError
-from fleet.formats import delivery, messages
+from fleet.formats import delivery, messages, transcript
 from fleet.formats.ids import is_id
 from fleet.formats.record import Held
 from fleet.formats.states import MessageState, Reason, Turn
 from fleet.formats.texts import WAKE_LINE, operator_message
+from fleet.formats.times import parse
 from fleet.tmux.keyboard import Keyboard
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
     from fleet.app import Fleet
     from fleet.engines.screen import Composer
+    from fleet.model.agent import Agent
     from fleet.observe.facts import Looker, Sight
 
 QUICK_TRIES = 3  #: presses of Enter that may be swallowed by a client that just started
@@ -136,6 +139,10 @@ class Deliveries:
         with Held(fleet.layout, agent.id) as held:
             if held.data is not None:
                 delivery.settle(fleet.layout, held.data, "", None, fleet.clock.wall(), path)
+            unsaid = self._take_back(agent, path or agent.transcript_path)
+        if unsaid:  # whatever that hook reported, the screen says whether the turn goes on
+            self._note(agent.id, self._wake(sight))
+            return
         backoff = self._backoffs.setdefault(agent.id, Backoff())
         if backoff.last is None and backoff.tries == 0:
             backoff.due = fleet.clock.monotonic() + UNANSWERED_SECONDS
@@ -143,6 +150,26 @@ class Deliveries:
             return
         if message.offer.get("via") == "prompt" and sight.state.turn in (Turn.WORKING, Turn.IDLE):
             self._note(agent.id, self._wake(sight, only_enter=True))
+
+    def _take_back(self, agent: Agent, path: str | None) -> int:
+        """
+        Make messages new again that a hook was about to hand over when it died: none of their words came.
+
+        An engine waits TIMEOUT_SECONDS for a hook; what is not in its log by then will not come any more. The caller
+        holds the record lock.
+        """
+        fleet, count = self._fleet, 0
+        if agent.engine not in transcript.READERS or path is None or not os.path.exists(path):
+            return 0
+        for message in messages.pending(fleet.layout, agent.id):
+            offered = parse(message.offer.get("at")) if message.state == MessageState.OFFERED else None
+            if offered is None or fleet.clock.wall() - offered < TIMEOUT_SECONDS:
+                continue
+            marks = delivery.marks(message)
+            if not any(mark in said.text for said in transcript.backwards(agent.engine, path) for mark in marks):
+                messages.move(message, MessageState.NEW, offer=None)
+                count += 1
+        return count
 
     def _keyboard(self, sight: Sight) -> Keyboard:
         assert sight.pane is not None

@@ -28,6 +28,8 @@ class DrainLock:
         self._clock = clock
         self._lock = Lock(layout.drain_lock, sleep=clock.sleep, monotonic=clock.monotonic)
         self._note = os.path.join(layout.run, "drain.json")
+        self._kicked = os.path.join(layout.run, "drain.kicked")
+        self._me: dict[str, Any] = {}
 
     def take(self, patience_seconds: float = PATIENCE_SECONDS) -> bool:
         """Become the drain, if nobody is."""
@@ -38,13 +40,24 @@ class DrainLock:
                 self._lock.release()
                 return False
             self._clock.sleep(0.01)
-        write_file(self._note, encode({**own_identity(), "since": rfc3339(self._clock.wall())}), sync=False)
+        self._me = {**own_identity(), "since": rfc3339(self._clock.wall())}
+        write_file(self._note, encode(self._me), sync=False)
         return True
 
     def give_back(self) -> None:
-        """Be the drain no longer."""
-        remove_file(self._note)
+        """
+        Be the drain no longer.
+
+        The lock goes first: who queues something now must find that no drain runs. A hook that asks too late to see
+        this drain's end must not be kept from starting the next one by the stamp of having started this one.
+        """
+        remove_file(self._kicked)
         self._lock.release()
+        try:
+            if read_object(self._note) == self._me:
+                remove_file(self._note)
+        except (FileNotFoundError, BadFile):
+            pass
 
     def is_held(self) -> bool:
         """Whether some process is the drain."""

@@ -55,7 +55,7 @@ class Loop:
         self._requests = Requests(fleet.layout)
         self._log = open_log(fleet.layout, "drain")
         self._typing: dict[str, Future[None]] = {}
-        self._typists = ThreadPoolExecutor(TYPISTS, thread_name_prefix="fleet-typist")
+        self._typists: ThreadPoolExecutor
         self._stopping = False
         self._watcher: Watcher | None = None
         self._config_seen: float | None = None
@@ -68,9 +68,22 @@ class Loop:
             self._watcher.wake()
 
     def run(self, until: Callable[[], bool] | None = None) -> Tally:
-        """Go on until *until* holds after a tick, or `stop` is called."""
+        """
+        Go on until *until* holds after a tick, or `stop` is called.
+
+        The last thing done is to ask *until* again: whatever came in while the threads ended has found a drain
+        running and started none. The caller gives the lock back at once.
+        """
+        self._log.info("started", home=self._fleet.layout.home)
+        self._run(until)
+        self._log.info("ended", handoffs=self.tally.handoffs, stops=self.tally.stops, dead=self.tally.dead)
+        while not (self._stopping or until is None or until()):
+            self._run(until)
+        return self.tally
+
+    def _run(self, until: Callable[[], bool] | None) -> None:
         layout, clock = self._fleet.layout, self._fleet.clock
-        self._log.info("started", home=layout.home)
+        self._typists = ThreadPoolExecutor(TYPISTS, thread_name_prefix="fleet-typist")
         try:
             with Watcher([layout.queue, layout.inbox, layout.events, layout.launch]) as self._watcher:
                 next_sweep = 0.0
@@ -90,8 +103,7 @@ class Loop:
         finally:
             self._watcher = None
             self._typists.shutdown(wait=True)
-            self._log.info("ended", handoffs=self.tally.handoffs, stops=self.tally.stops, dead=self.tally.dead)
-        return self.tally
+            self._typed()
 
     def is_idle(self) -> bool:
         """Whether nothing is left that a drain could do or should wait for."""
@@ -156,12 +168,7 @@ class Loop:
 
     def _deliver(self, look: Looker) -> list[float]:
         """Hand the agents with messages to the typists; seconds until each is due again."""
-        for agent_id, future in list(self._typing.items()):
-            if future.done():
-                del self._typing[agent_id]
-                error = future.exception()
-                if error is not None:
-                    self._log.error("delivery failed", agent=agent_id, error=str(error), exc_info=error)
+        self._typed()
         pauses = []
         for agent_id in self._deliveries.waiting():
             left = self._deliveries.seconds_left(agent_id)
@@ -173,6 +180,15 @@ class Loop:
                 left = MOVING_SECONDS
             pauses.append(left)
         return pauses
+
+    def _typed(self) -> None:
+        """Forget the typists that are done, and say which of them failed."""
+        for agent_id, future in list(self._typing.items()):
+            if future.done():
+                del self._typing[agent_id]
+                error = future.exception()
+                if error is not None:
+                    self._log.error("delivery failed", agent=agent_id, error=str(error), exc_info=error)
 
     def _stirred(self, changed: set[str]) -> None:
         for path in changed:

@@ -125,7 +125,7 @@ class Sweep:
 
     def _undone_handoff(self, sight: Sight) -> bool:
         fleet, agent = self._fleet, sight.agent
-        if agent.mode != Mode.EXECUTE or agent.handoff_type is None or handoff.is_queued(fleet.layout, agent.id):
+        if agent.mode != Mode.EXECUTE or agent.handoff_type is None or queue_entry.is_queued(fleet.layout, agent.id):
             return False
         if sight.facts.settling or agent.successor_id or os.path.exists(fleet.layout.stop_order(agent.id)):
             return False

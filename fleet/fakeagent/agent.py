@@ -102,12 +102,12 @@ class Agent:
         """Start what waits, if nothing runs."""
         if self._task is not None or not self._parts.queue:
             return
-        waiting = self._parts.queue.take()
+        prompts = self._parts.queue.take()
         if self._idle_notice is not None:
             self._idle_notice.cancel()
-        command = commandline.split(waiting.text) if waiting.human else None
+        command = commandline.split(prompts[0].text) if prompts[0].human else None
         if command is None:
-            self._turn = Turn(self._parts, waiting.text, human=waiting.human)
+            self._turn = Turn(self._parts, prompts)
             self._run(self._turn.run())
         elif command[0] in commands.EXIT:
             self._parts.session.new_prompt()

@@ -70,6 +70,10 @@ class Child:
         except PermissionError:  # macOS says so of a group that has ended but is not collected
             pass
 
+    def milliseconds(self) -> int:
+        """How long it has been running."""
+        return round((time.monotonic() - self._started) * 1000)
+
     def expire(self) -> None:
         """Its time is over."""
         self._timed_out = True
@@ -105,7 +109,7 @@ class Child:
                 self._text(self._stdout),
                 self._text(self._stderr),
                 self._timed_out,
-                round((time.monotonic() - self._started) * 1000),
+                self.milliseconds(),
             )
         )
 

@@ -101,4 +101,5 @@ def _serve(
     agent = Agent(parts, terminal, source=source, prompt=options.prompt)
     agent.start()
     loop.run()
+    loop.close()
     return agent.status

@@ -187,7 +187,8 @@ class Loop:
                 call()
 
     def close(self) -> None:
-        """Give back what the loop itself holds; the descriptor set for wake-ups is the interpreter's."""
+        """Hear no more signals and give back what the loop itself holds."""
+        os.close(signal.set_wakeup_fd(-1))
         os.close(self._wake_read)
 
     def _on_signals(self) -> None:

@@ -30,7 +30,7 @@ def run(parts: Parts, name: str, arguments: str) -> Steps[None]:
     elif name in COMPACT:
         yield from _compact(parts, name, arguments)
     else:
-        parts.display.say_result(f"Unknown command: /{name}")
+        parts.display.say(f"Unknown command: /{name}")
 
 
 def _clear(parts: Parts, name: str) -> Steps[None]:

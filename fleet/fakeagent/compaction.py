@@ -64,7 +64,7 @@ def _before(parts: Parts, trigger: str, instructions: str | None) -> Steps[str |
     if fired.block is None:
         return None
     text = fired.block.block_text or ""
-    shown = text if text.startswith("[") else f"[{fired.block.command}]: {text}"
+    shown = text if text.startswith("[") else f"[{fired.block.hook.command}]: {text}"
     return f"Compaction blocked by PreCompact hook: {shown}"
 
 

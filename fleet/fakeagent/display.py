@@ -84,7 +84,7 @@ class Display:
         """A prompt was sent; it may still be taken back."""
         rows = wrap(printable(text), self._columns - 3)
         first = f"\x1b[48;5;237m{style.tone(239, style.PROMPT)} {style.tone(231, rows[0])}\x1b[49m"
-        self._pending = ["", first, *(f"\x1b[48;5;237m  {style.tone(231, row)}\x1b[49m" for row in rows[1:])]
+        self._pending += ["", first, *(f"\x1b[48;5;237m  {style.tone(231, row)}\x1b[49m" for row in rows[1:])]
 
     def take_back_prompt(self) -> None:
         """The prompt leaves the screen."""

@@ -101,20 +101,20 @@ class Hooks:
             limit_seconds: No hook gets more time than this; 0 for the hooks' own limits.
         """
         running = self.start(event, fields, subject=subject, limit_seconds=limit_seconds)
+        return (yield from self.wait(event, running, subject=subject))
+
+    def wait(self, event: str, running: list[tuple[Hook, Child]], *, subject: str = "") -> Steps[Fired]:
+        """Wait for hooks that were started; an interrupt ends them."""
         verdicts: list[Verdict] = []
         try:
             for hook, child in running:
-                verdicts.append(understand(hook.command, (yield from hold(child.finished))))
+                verdicts.append(understand(hook, (yield from hold(child.finished))))
         finally:
             for _, child in running:
                 if not child.finished.done:
                     child.kill()
-        label = (
-            f"{event}:{subject}"
-            if subject and event in ("SessionStart", "PreToolUse", "PostToolUse")
-            else event
-        )
-        return Fired(event, label, verdicts)
+        named = subject and event in ("SessionStart", "PreToolUse", "PostToolUse")
+        return Fired(event, f"{event}:{subject}" if named else event, verdicts)
 
     def start(
         self, event: str, fields: dict[str, Any], *, subject: str = "", limit_seconds: float = 0
@@ -157,6 +157,8 @@ class Hooks:
                 shown = {"type": "hook_additional_context", "content": [context]} | common | ids
                 written.append(records.attachment(shown))
                 reminders.append(f"{fired.context_label} hook additional context: {context}")
+            if verdict.finished.timed_out:
+                written.append(cancelled(common, verdict.hook, verdict.finished.milliseconds, timed_out=True))
             if verdict.message is not None:
                 said = {"type": "hook_system_message", "content": verdict.message} | common
                 written.append(records.attachment(said))
@@ -177,6 +179,12 @@ class Hooks:
         )
 
 
+def cancelled(common: dict[str, Any], hook: Hook, milliseconds: int, *, timed_out: bool) -> dict[str, Any]:
+    """The record of a hook that was not waited for."""
+    how = {"durationMs": milliseconds, "timedOut": timed_out, "timeoutMs": round(hook.timeout_seconds * 1000)}
+    return records.attachment({"type": "hook_cancelled"} | common | {"command": hook.command} | how)
+
+
 def _context_id(fired: Fired, use: str) -> str:
     if fired.event == "SessionStart":
         return fired.event
@@ -193,7 +201,7 @@ def _success(common: dict[str, Any], verdict: Verdict, text: str) -> dict[str, A
             "stdout": finished.stdout,
             "stderr": finished.stderr,
             "exitCode": finished.status,
-            "command": verdict.command,
+            "command": verdict.hook.command,
             "durationMs": finished.milliseconds,
         }
     )

@@ -54,16 +54,18 @@ class Model:
         self.context_tokens = 0  #: What the last answer reported; 0 after a compaction.
         self.exchanges = 0  #: Answers since the conversation began or was compacted.
 
-    def ask(self, prompt: str) -> int:
-        """A new user message steers from now on; the mark takes it back."""
-        mark = len(self._said)
+    def mark(self) -> int:
+        """How much has been said."""
+        return len(self._said)
+
+    def ask(self, prompt: str) -> None:
+        """A new user message steers from now on."""
         self._said.append(prompt)
         self._prompt, self._step = prompt, 0
         self._turn += 1
-        return mark
 
     def take_back(self, mark: int) -> None:
-        """The user message and what came with it were never sent."""
+        """What was said since *mark* was never sent."""
         del self._said[mark:]
 
     def hear(self, text: str) -> None:

@@ -14,6 +14,7 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 
 if TYPE_CHECKING:
     from fleet.fakeagent.children import Finished
+    from fleet.fakeagent.settings import Hook
 
 BLOCK_STATUS = 2
 
@@ -21,7 +22,7 @@ BLOCK_STATUS = 2
 class Verdict(NamedTuple):
     """One hook's output, understood."""
 
-    command: str
+    hook: Hook
     finished: Finished
     block: str | None = None  #: The reason, when it blocks.
     block_text: str | None = None  #: The same as the model reads it.
@@ -34,13 +35,13 @@ class Verdict(NamedTuple):
     instructs: bool = False  #: The output was a JSON object.
 
 
-def understand(command: str, finished: Finished) -> Verdict:
+def understand(hook: Hook, finished: Finished) -> Verdict:
     """Read what a hook that has ended wanted."""
-    verdict = Verdict(command, finished)
+    verdict = Verdict(hook, finished)
     if finished.timed_out:
         return verdict
     if finished.status == BLOCK_STATUS:
-        return verdict._replace(block=finished.stderr, block_text=f"[{command}]: {finished.stderr}")
+        return verdict._replace(block=finished.stderr, block_text=f"[{hook.command}]: {finished.stderr}")
     if finished.status != 0:
         return verdict
     instruction = _instruction(finished.stdout)

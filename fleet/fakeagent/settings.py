@@ -16,7 +16,7 @@ from typing import Any, NamedTuple
 
 from fleet.fakeagent.errors import BadScript
 
-HOOK_TIMEOUT_SECONDS = 60.0
+HOOK_TIMEOUT_SECONDS = 600.0
 
 
 class Hook(NamedTuple):

@@ -13,12 +13,17 @@ import os
 from typing import TYPE_CHECKING, Any
 
 from fleet.fakeagent import records
+from fleet.fakeagent.hooks import cancelled
+from fleet.fakeagent.ids import new_uuid
+from fleet.fakeagent.parts import Interrupted
 
 if TYPE_CHECKING:
+    from fleet.fakeagent.children import Child
     from fleet.fakeagent.clockwork import Steps
     from fleet.fakeagent.hooks import Fired
     from fleet.fakeagent.outcome import Verdict
     from fleet.fakeagent.parts import Parts
+    from fleet.fakeagent.settings import Hook
 
 DEFAULT_CAP = 8
 
@@ -45,7 +50,12 @@ class Stopping:
             "background_tasks": parts.background.listing(),
             "session_crons": [],
         }
-        fired = yield from parts.hooks.fire("Stop", told)
+        running = parts.hooks.start("Stop", told)
+        try:
+            fired = yield from parts.hooks.wait("Stop", running)
+        except Interrupted:
+            self._cancel(running)
+            raise
         parts.display.busy("")
         if not fired:
             return False
@@ -66,10 +76,16 @@ class Stopping:
             parts.model.ask("\n".join(_feedback(verdict) for verdict in blocks))
         return self._counted()
 
+    def _cancel(self, running: list[tuple[Hook, Child]]) -> None:
+        about = {"hookName": "Stop", "toolUseID": new_uuid(), "hookEvent": "Stop"}
+        for hook, child in running:
+            record = cancelled(about, hook, child.milliseconds(), timed_out=False)
+            self._parts.transcript.entry(record)
+
     def _feed_back(self, fired: Fired, verdict: Verdict) -> None:
         transcript, prompt_id = self._parts.transcript, self._parts.session.prompt_id
         transcript.entry(records.feedback(prompt_id, _feedback(verdict)))
-        error = {"blockingError": verdict.block_text, "command": verdict.command}
+        error = {"blockingError": verdict.block_text, "command": verdict.hook.command}
         about = {"hookName": "Stop", "toolUseID": fired.id, "hookEvent": "Stop"}
         transcript.entry(
             records.attachment({"type": "hook_blocking_error"} | about | {"blockingError": error})
@@ -136,10 +152,10 @@ def _feedback(verdict: Verdict) -> str:
 
 def _info(verdict: Verdict) -> dict[str, Any]:
     timed = {} if verdict.block is not None else {"durationMs": verdict.finished.milliseconds}
-    return {"command": verdict.command} | timed
+    return {"command": verdict.hook.command} | timed
 
 
 def _error(verdict: Verdict) -> str:
     if verdict.finished.timed_out:
-        return f"{verdict.command} timed out"
+        return f"{verdict.hook.command} timed out"
     return f"Failed with non-blocking status code: {verdict.finished.stderr.strip() or 'No stderr output'}"

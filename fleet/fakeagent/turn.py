@@ -17,12 +17,14 @@ from fleet.fakeagent import compaction, failure, records, tooluse
 from fleet.fakeagent.display import INTERRUPTED
 from fleet.fakeagent.ids import new_uuid
 from fleet.fakeagent.parts import Interrupted, Parts, Rejected
+from fleet.fakeagent.sending import Sending
 from fleet.fakeagent.stopping import Stopping
 from fleet.fakeagent.tools import Result
 
 if TYPE_CHECKING:
     from fleet.fakeagent.clockwork import Steps
     from fleet.fakeagent.model import Answer, ToolUse
+    from fleet.fakeagent.waiting import Waiting
 
 PIECE_CHARACTERS = 40
 REJECTED_RESULT = "User rejected tool use"
@@ -41,12 +43,10 @@ class Phase(Enum):
 class Turn:
     """One turn of one agent."""
 
-    def __init__(self, parts: Parts, text: str, *, human: bool = True) -> None:
+    def __init__(self, parts: Parts, prompts: list[Waiting]) -> None:
         self._parts = parts
-        self._text = text
-        self._human = human
+        self._sending = Sending(parts, prompts)
         self._phase = Phase.EARLY
-        self._mark = 0
         self._answer: Answer | None = None
         self._arrived = ""
         self._pending: list[tuple[ToolUse, str]] = []
@@ -57,13 +57,10 @@ class Turn:
     def run(self) -> Steps[None]:
         """The whole turn; an `Interrupted` may be raised in it at any wait."""
         parts = self._parts
-        parts.session.new_prompt()
-        parts.display.show_prompt(self._text)
         parts.display.busy()
-        self._mark = parts.model.ask(self._text)
         try:
             yield from parts.faults.submitted()
-            if (yield from self._accepted()):
+            if (yield from self._sending.run()):
                 yield from parts.faults.accepted()
                 if (yield from self._converse()):
                     self._finish()
@@ -71,28 +68,6 @@ class Turn:
             self._interrupted(how)
         finally:
             parts.display.idle()
-
-    def _accepted(self) -> Steps[bool]:
-        parts = self._parts
-        fired = yield from parts.hooks.fire("UserPromptSubmit", {"prompt": self._text})
-        refusal = fired.block
-        if refusal is not None or fired.stop_reason is not None:
-            reason = refusal.block_text if refusal is not None else fired.stop_reason
-            text = f"UserPromptSubmit operation blocked by hook:\n{reason}\n\nOriginal prompt: {self._text}"
-            parts.model.take_back(self._mark)
-            parts.display.take_back_prompt()
-            parts.display.say(text, colour=220, text_colour=220)
-            parts.transcript.entry(records.remark(text, prevents=True))
-            return False
-        mode, prompt_id = parts.session.permission_mode, parts.session.prompt_id
-        uuid = parts.transcript.entry(records.prompt(prompt_id, self._text, mode, human=self._human))
-        parts.transcript.snapshot(uuid)
-        parts.transcript.last_prompt = self._text
-        if parts.transcript.title is None:
-            parts.transcript.title = parts.display.title = parts.client.title
-            parts.transcript.note({"type": "ai-title", "aiTitle": parts.client.title})
-        parts.heed(fired)
-        return True
 
     def _converse(self) -> Steps[bool]:
         """False when the turn failed."""
@@ -224,10 +199,7 @@ class Turn:
 
     def _interrupted(self, how: Interrupted) -> None:
         parts = self._parts
-        if self._phase is Phase.EARLY and self._human:
-            parts.model.take_back(self._mark)
-            parts.display.take_back_prompt()
-            parts.display.composer.put_back(self._text)
+        if self._phase is Phase.EARLY and self._sending.take_back():
             return
         for use, assistant_uuid in self._pending:
             rejected = Result(records.REJECTION, REJECTED_RESULT, "", failed=True, is_error=True)

@@ -42,16 +42,20 @@ class PromptQueue:
             self._transcript.queue_operation("enqueue", text)
         self._waiting.append(Waiting(text, now(), human, announced))
 
-    def take(self) -> Waiting:
-        """The oldest one, to become a turn."""
-        taken = self._waiting.pop(0)
-        if taken.announced:
-            self._transcript.queue_operation("dequeue")
+    def take(self) -> list[Waiting]:
+        """The oldest one, to become a turn, and the prompts behind it that go with it."""
+        together = 1
+        while together < len(self._waiting) and all(map(_is_prompt, self._waiting[: together + 1])):
+            together += 1
+        taken, self._waiting = self._waiting[:together], self._waiting[together:]
+        for each in taken:
+            if each.announced:
+                self._transcript.queue_operation("dequeue")
         return taken
 
     def absorb(self) -> list[Waiting]:
         """Those that a running turn takes in."""
-        absorbed = [each for each in self._waiting if each.human and commandline.split(each.text) is None]
+        absorbed = [each for each in self._waiting if _is_prompt(each)]
         self._waiting = [each for each in self._waiting if each not in absorbed]
         for _ in absorbed:
             self._transcript.queue_operation("remove")
@@ -60,3 +64,7 @@ class PromptQueue:
     def shown(self) -> list[str]:
         """What the screen shows of it."""
         return [each.text for each in self._waiting if each.announced]
+
+
+def _is_prompt(waiting: Waiting) -> bool:
+    return waiting.human and commandline.split(waiting.text) is None

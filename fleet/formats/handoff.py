@@ -38,16 +38,6 @@ def draft_sections(layout: Layout, agent_id: str) -> dict[str, str]:
         return {}
 
 
-def is_queued(layout: Layout, agent_id: str) -> bool:
-    """Whether a handoff of this agent is on its way or given up and waiting for the operator."""
-    return is_leaving(layout, agent_id) or os.path.exists(layout.dead_entry(agent_id))
-
-
-def is_leaving(layout: Layout, agent_id: str) -> bool:
-    """Whether a handoff of this agent is on its way, so that its messages go to the successor."""
-    return os.path.exists(layout.entry(agent_id))
-
-
 def produce(
     layout: Layout,
     record: Mapping[str, Any],
@@ -67,7 +57,7 @@ def produce(
         OSError: nothing is queued. A document may be left, which no entry names.
     """
     agent_id = record["id"]
-    if is_queued(layout, agent_id):
+    if queue_entry.is_queued(layout, agent_id):
         return None
     bodies = draft_sections(layout, agent_id)
     bodies.setdefault("Completed", machine("the agent's last message", last_message[-LAST_MESSAGE_CHARACTERS:]))

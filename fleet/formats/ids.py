@@ -7,14 +7,15 @@ tmux's rewriting of `.` and `:` nor its prefix matching of targets can ever meet
 from __future__ import annotations
 
 import os
-import re
 
 from fleet.errors import UsageError
 
 SESSION_PREFIX = "fleet-"
 
-_ID = re.compile(r"[0-9a-f]{8}")
-_SLUG = re.compile(r"[a-z0-9_][a-z0-9._-]{0,63}")
+_HEX = frozenset("0123456789abcdef")
+_FIRST = frozenset("abcdefghijklmnopqrstuvwxyz0123456789_")
+_REST = _FIRST | frozenset(".-")
+LONGEST_NAME = 64
 _RESERVED = frozenset({"archive", "default-", "queue", "all"})
 
 
@@ -25,7 +26,7 @@ def new_id() -> str:
 
 def is_id(text: object) -> bool:
     """Whether *text* has the form of an agent or dispatch id."""
-    return isinstance(text, str) and _ID.fullmatch(text) is not None
+    return isinstance(text, str) and len(text) == 8 and _HEX.issuperset(text)
 
 
 def session_name(agent_id: str) -> str:
@@ -43,7 +44,9 @@ def is_slug(text: object) -> bool:
     """Whether *text* may name a project or a task (nothing that a path, a flag or a lock name could misread)."""
     return (
         isinstance(text, str)
-        and _SLUG.fullmatch(text) is not None
+        and 0 < len(text) <= LONGEST_NAME
+        and text[0] in _FIRST
+        and _REST.issuperset(text)
         and text not in _RESERVED
         and any(c.isalnum() for c in text)
     )

@@ -11,7 +11,6 @@ agent's record lock.
 from __future__ import annotations
 
 import os
-import re
 
 from fleet.errors import BadFile, IllegalTransition
 from fleet.formats.atomic import encode, ensure_dir, move_no_clobber, read_bytes, read_object, write_file
@@ -26,7 +25,7 @@ if TYPE_CHECKING:
     from fleet.formats.layout import Layout
 
 SCHEMA_VERSION = 1
-_NAME = re.compile(r"(\d{8})-([0-9a-f]{16})\.json")
+_HEX = frozenset("0123456789abcdef")
 
 
 class Message:
@@ -63,14 +62,24 @@ class Message:
 
 def sequence_of(name: str) -> int | None:
     """The sequence number in a spool file's name, or None for any other name."""
-    found = _NAME.fullmatch(name)
-    return int(found[1]) if found else None
+    return int(name[:8]) if _is_name(name) else None
+
+
+def _is_name(name: str) -> bool:
+    digits, message_id = name[:8], name[9:25]
+    return (
+        len(name) == 30
+        and (name[8], name[25:]) == ("-", ".json")
+        and digits.isascii()
+        and digits.isdigit()
+        and _HEX.issuperset(message_id)
+    )
 
 
 def names(folder: str) -> list[str]:
     """The spool file names in *folder*, oldest first; none when there is no such folder."""
     try:
-        return sorted(name for name in os.listdir(folder) if _NAME.fullmatch(name))
+        return sorted(name for name in os.listdir(folder) if _is_name(name))
     except (FileNotFoundError, NotADirectoryError):
         return []
 
@@ -83,14 +92,14 @@ def read(path: str) -> Message:
         FileNotFoundError: it is not there (any more).
         BadFile, NewerSchema: it cannot be used.
     """
-    found = _NAME.fullmatch(os.path.basename(path))
+    name = os.path.basename(path)
     data = read_object(path, schema=SCHEMA_VERSION)
-    if found is None or data.get("message_id") != found[2] or not isinstance(data.get("body"), str):
+    if not _is_name(name) or data.get("message_id") != name[9:25] or not isinstance(data.get("body"), str):
         raise BadFile(path, "not a message of ours")
     state = data.get("state")
     if not isinstance(state, str) or state not in set(MessageState):
         raise BadFile(path, f"state is {state!r}")
-    return Message(path, int(found[1]), data)
+    return Message(path, int(name[:8]), data)
 
 
 def pending(layout: Layout, agent_id: str) -> Iterator[Message]:

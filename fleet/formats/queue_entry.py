@@ -51,6 +51,16 @@ def enqueue(layout: Layout, entry: Mapping[str, Any]) -> bool:
     return create_file(layout.entry(entry["old_agent_id"]), encode(entry))
 
 
+def is_queued(layout: Layout, agent_id: str) -> bool:
+    """Whether a handoff of this agent is on its way or given up and waiting for the operator."""
+    return is_leaving(layout, agent_id) or os.path.exists(layout.dead_entry(agent_id))
+
+
+def is_leaving(layout: Layout, agent_id: str) -> bool:
+    """Whether a handoff of this agent is on its way, so that its messages go to the successor."""
+    return os.path.exists(layout.entry(agent_id))
+
+
 def read(path: str) -> dict[str, Any]:
     """
     The entry at *path*, checked against its file name.

@@ -5,7 +5,8 @@ from __future__ import annotations
 import re
 import time
 
-_FORM = re.compile(r"(\d{4})-(\d\d)-(\d\d)T(\d\d):(\d\d):(\d\d)(\.\d+)?(Z|[+-]\d\d:\d\d)", re.ASCII)
+#: Compiled when first used: a hook that reads no old stamp does not pay for it.
+_FORM = r"(\d{4})-(\d\d)-(\d\d)T(\d\d):(\d\d):(\d\d)(\.\d+)?(Z|[+-]\d\d:\d\d)"
 
 
 def rfc3339(wall: float) -> str:
@@ -26,7 +27,7 @@ def compact(wall: float) -> str:
 
 def parse(text: object) -> float | None:
     """Seconds since the epoch of an RFC 3339 text, or None when it is anything else."""
-    found = _FORM.fullmatch(text) if isinstance(text, str) else None
+    found = re.fullmatch(_FORM, text, re.ASCII) if isinstance(text, str) else None
     if found is None:
         return None
     import datetime as dt  # noqa: PLC0415  # only readers of old stamps pay for it

@@ -19,9 +19,9 @@ if TYPE_CHECKING:
     from typing import Any
 
 LOOK_BACK_BYTES = 8 * 1024 * 1024
-_LONG_CONTEXT = re.compile(r"\[(\d+)([mk])\]$")
-_VERSION = re.compile(r"([-@](20\d{6}|latest))?(-v\d+)?(:\d+)?$")
-_CLOUD = re.compile(r"^(?:[a-z-]+\.)?(?:anthropic|openai|google)[./]")
+_LONG_CONTEXT = r"\[(\d+)([mk])\]$"
+_VERSION = r"([-@](20\d{6}|latest))?(-v\d+)?(:\d+)?$"
+_CLOUD = r"^(?:[a-z-]+\.)?(?:anthropic|openai|google)[./]"
 
 
 class Usage:
@@ -50,10 +50,10 @@ def window_of(model: str | None, windows: Mapping[str, int]) -> int | None:
         return None
     if model in windows:
         return windows[model]
-    long = _LONG_CONTEXT.search(model)
+    long = re.search(_LONG_CONTEXT, model)
     if long:
         return int(long[1]) * (1_000_000 if long[2] == "m" else 1_000)
-    plain = _VERSION.sub("", _CLOUD.sub("", model))
+    plain = re.sub(_VERSION, "", re.sub(_CLOUD, "", model))
     return windows.get(plain)
 
 

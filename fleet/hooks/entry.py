@@ -12,8 +12,7 @@ import os
 import sys
 import time
 
-from fleet.formats import delivery, events, handoff, messages, record, texts, usage
-from fleet.formats.handoff_doc import number
+from fleet.formats import delivery, events, messages, queue_entry, record, texts, usage
 from fleet.formats.ids import is_id
 from fleet.formats.layout import Layout
 from fleet.formats.record import HOOK_FIELDS, Held
@@ -133,7 +132,7 @@ class Hook:
             fields |= {"needs_input": True, **CLEARED}
         elif event == "PreCompact":
             act, kind = policy.precompact(
-                held.data, self.call.text("trigger"), queued=handoff.is_queued(self.layout, self.id)
+                held.data, self.call.text("trigger"), queued=queue_entry.is_queued(self.layout, self.id)
             )
             if act == Act.PRODUCE and kind is not None:
                 self._produce(held, kind)
@@ -173,7 +172,7 @@ class Hook:
         return text
 
     def _with_prompt(self) -> dict[str, Any] | None:
-        if handoff.is_leaving(self.layout, self.id):
+        if queue_entry.is_leaving(self.layout, self.id):
             return None  # the messages go on to the successor
         text = self._offer("prompt")
         if not text:
@@ -189,7 +188,7 @@ class Hook:
         if fill and percent is None:
             self._event("UnknownModel", {"model": fill.model, "tokens": fill.tokens})
         at = policy.level(fill, self.config)
-        queued = handoff.is_queued(self.layout, self.id)
+        queued = queue_entry.is_queued(self.layout, self.id)
         pending = held.data["handoff_type"] == HandoffType.YELLOW
         act, kind = policy.decide(
             held.data,
@@ -203,7 +202,7 @@ class Hook:
         if act == Act.PRODUCE and kind is not None:
             held.data["context_pct"] = percent
             self._produce(held, kind)
-        if handoff.is_leaving(self.layout, self.id):
+        if queue_entry.is_leaving(self.layout, self.id):
             self.kick = True
             return [], ""
         return self._injections(held, act, kind, at, fill, fields)
@@ -229,6 +228,8 @@ class Hook:
             fields |= {"handoff_type": str(kind), "handoff_type_at": rfc3339(self.wall)}
         if act == Act.REMIND and self._may_block("reminder") and held.data is not None and fill is not None:
             reasons.append("reminder")
+            from fleet.formats.handoff_doc import number  # noqa: PLC0415  # only where somebody is reminded
+
             known = f"{fill.tokens} tokens" if fill.percent is None else f"{number(fill.percent)}%"
             parts.append(texts.mode_reminder(held.data["mode"], known))
             self.acted["reminded"] = int(at)
@@ -244,6 +245,8 @@ class Hook:
 
     def _produce(self, held: Held, kind: HandoffType) -> None:
         """Stamp, write document and entry; when that fails take the stamp back and go on with the hook's other work."""
+        from fleet.formats import handoff  # noqa: PLC0415  # only where a handoff is produced
+
         assert held.data is not None
         before = {name: held.data[name] for name in ("handoff_type", "handoff_type_at")}
         held.set({"handoff_type": str(kind), "handoff_type_at": rfc3339(self.wall)})

@@ -9,6 +9,8 @@ import tempfile
 from pathlib import Path
 
 from fleet.app import Fleet
+from fleet.engines.catalog import engine
+from fleet.engines.screen import Box
 from fleet.errors import FleetError
 from fleet.formats import handoff, launch, messages, transcript
 from fleet.formats.record import Held
@@ -164,6 +166,23 @@ class Yard:
         """What fleet says that the task's agent is doing."""
         return self.fleet.looker().see(self.agent(task)).state.turn
 
+    def composer(self, agent_id):
+        """What the screen of an agent shows of its composer."""
+        agent = self.fleet.agents.get(agent_id)
+        return engine("fake").composer(self.fleet.panes_on(self.socket).capture(agent.pane_id, styled=True))
+
+    def is_waiting_for_keys(self, agent_id):
+        """Whether its composer is empty and no turn runs, by the screen alone."""
+        composer = self.composer(agent_id)
+        return composer.box == Box.EMPTY and not composer.working
+
+    def type(self, agent_id, text):
+        """Prompt an agent as a person does."""
+        panes, pane_id = self.fleet.panes_on(self.socket), self.fleet.agents.get(agent_id).pane_id
+        panes.paste(pane_id, text.encode())
+        wait_for(lambda: text in " ".join(self.composer(agent_id).text.split()), SECONDS, f"{text} in the composer")
+        panes.enter(pane_id)
+
     def turn_later(self, task="t", seconds=11):
         """As `turn`, when that much time has gone by without a report."""
         looker = self.fleet.looker()
@@ -226,7 +245,8 @@ class Yard:
         for folder, _, files in os.walk(self.home):
             lines += [os.path.join(os.path.relpath(folder, self.home), name) for name in files]
         for folder in (self.layout.events, os.path.join(self.layout.events, "archive"), self.layout.attempts):
-            for name in sorted(os.listdir(folder)):
+            newest = sorted(os.listdir(folder), key=lambda name: os.stat(os.path.join(folder, name)).st_mtime)
+            for name in newest[-1:]:
                 path = os.path.join(folder, name)
                 if os.path.isfile(path):
                     with open(path, encoding="utf-8") as f:

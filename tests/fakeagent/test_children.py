@@ -16,11 +16,9 @@ def loop():
     found = {number: signal.getsignal(number) for number in (signal.SIGCHLD,)}
     made = Loop()
     yield made
-    wakeup = signal.set_wakeup_fd(-1)
+    made.close()
     for number, handler in found.items():
         signal.signal(number, handler)
-    made.close()
-    os.close(wakeup)
 
 
 def run(loop, steps):

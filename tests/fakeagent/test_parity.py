@@ -173,6 +173,8 @@ def test_a_slow_stop_hook_is_killed_and_the_turn_ends(client):
     it.idle()
 
     assert 1 == len(it.hooks.events("Stop"))
+    cancelled = it.record(lambda record: kind(record) == "attachment:hook_cancelled")["attachment"]
+    assert (True, 1000) == (cancelled["timedOut"], cancelled["timeoutMs"])
 
 
 def test_context_for_a_prompt_is_attached_to_it(client):
@@ -479,6 +481,78 @@ def test_a_prompt_typed_during_a_turn_becomes_the_next_one(client):
     assert ["UserPromptSubmit", "Stop"] * 2 == it.hooks.names()[1:]
     assert ["one", "two"] == [stop["last_assistant_message"] for stop in it.hooks.events("Stop")]
     it.record(lambda record: kind(record) == "queue-operation:dequeue")
+
+
+def test_queued_prompts_share_one_turn(client):
+    """Each fires UserPromptSubmit with an id of its own; all records and the one Stop carry the last id."""
+    it = client().ready()
+    it.send("first\nSTUB: delay=2\nSTUB: say=one")
+    it.event("UserPromptSubmit")
+    it.send("second\nSTUB: say=two")
+    it.send("third\nSTUB: say=three")
+    it.event("Stop", 2)
+
+    assert ["UserPromptSubmit", "Stop", "UserPromptSubmit", "UserPromptSubmit", "Stop"] == it.hooks.names()[
+        1:
+    ]
+    ids = [event["prompt_id"] for event in it.hooks.events("UserPromptSubmit")]
+    assert 3 == len(set(ids))
+    stop = it.hooks.events("Stop")[1]
+    assert (ids[2], "three") == (stop["prompt_id"], stop["last_assistant_message"])
+    second = it.record(lambda record: record["type"] == "user" and text_of(record).startswith("second"))
+    assert ids[2] == second["promptId"]
+
+
+def test_an_early_escape_does_not_touch_what_was_typed_since(client):
+    """With something in the composer, it is an interrupt like any other."""
+    it = client().ready()
+    it.send("early escape\nSTUB: delay=30")
+    it.record(lambda record: record["type"] == "user", "the prompt")
+    it.write("typed since")
+    it.pane.key("Escape")
+    it.pane.shows("Interrupted")
+    it.idle()
+
+    assert "typed since" == it.composer()
+    it.record(lambda record: record["type"] == "user" and text_of(record) == "[Request interrupted by user]")
+
+
+def test_an_escape_while_a_prompt_is_reported_leaves_nothing(client):
+    """As long as the UserPromptSubmit hook runs, there is not even a record."""
+    it = client().ready()
+    it.hooks.said("UserPromptSubmit", "sleep 60\n")
+    it.send("in hook")
+    it.event("UserPromptSubmit")
+    it.pane.key("Escape")
+    until(lambda: it.composer() == "in hook", lambda: it.pane.capture())
+    it.idle()
+
+    assert not any(record["type"] == "user" for record in it.transcript())
+
+
+def test_an_escape_in_a_stop_hook_cancels_it(client):
+    """Stop has fired; the records say that it was cancelled and the request interrupted."""
+    it = client().ready()
+    it.hooks.said("Stop", "sleep 60\n")
+    it.turn("start\nSTUB: say=x")
+    it.pane.shows("running stop hook")
+    it.pane.key("Escape")
+    it.pane.shows("Interrupted")
+
+    cancelled = it.record(lambda record: kind(record) == "attachment:hook_cancelled")["attachment"]
+    assert cancelled["timedOut"] is False
+    it.record(lambda record: record["type"] == "user" and text_of(record) == "[Request interrupted by user]")
+
+
+def test_a_path_is_a_prompt_and_an_unknown_command_is_not(client):
+    """A slash begins a command only if there is no such path; an unknown one fires nothing."""
+    it = client().ready()
+    it.send("/foo bar")
+    it.pane.shows("Unknown command: /foo")
+    assert ["SessionStart"] == it.hooks.names()
+    it.send("/tmp")
+
+    assert "/tmp" == it.event("UserPromptSubmit")["prompt"]
 
 
 def test_a_prompt_typed_before_a_tool_boundary_is_absorbed(client):

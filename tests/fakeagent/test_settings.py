@@ -138,7 +138,7 @@ def test_accept_edits_ends_at_the_working_directory(path, allowed):
 
 
 def ended(stdout="", *, status=0, stderr="", timed_out=False):
-    return understand("hook", Finished(status, stdout, stderr, timed_out, 1))
+    return understand(settings.Hook("hook", 60, ""), Finished(status, stdout, stderr, timed_out, 1))
 
 
 def test_status_2_blocks_with_standard_error():

@@ -231,6 +231,21 @@ def test_the_records_own_log_is_used_when_the_event_names_none(layout, agent_rec
     assert [(ID, "delivered")] == settle(layout, agent_record(transcript_path=str(log)), "", None)
 
 
+@pytest.mark.parametrize(("engine", "state"), [("codex", "offered"), ("claude-code", "new")])
+def test_which_engines_keep_what_they_have_logged(layout, agent_record, tmp_path, engine, state):
+    """After an early Esc Codex still sends the message with its next request, Claude Code does not."""
+    offered(layout)
+    content = [{"type": "input_text", "text": f"[OPERATOR] {BODY}"}]
+    lines = [
+        {"type": "attachment", "attachment": {"type": "hook_additional_context", "content": [f"[OPERATOR] {BODY}"]}},
+        {"type": "response_item", "payload": {"type": "message", "role": "developer", "content": content}},
+    ]
+    log = tmp_path / "t.jsonl"
+    log.write_text("".join(json.dumps(line) + "\n" for line in lines))
+    settle(layout, agent_record(engine=engine), "UserPromptSubmit", "p2", str(log))
+    assert [state] == [str(message.state) for message in messages.pending(layout, "a1b2c3d4")]
+
+
 @pytest.mark.parametrize("state", [MessageState.DELIVERED, MessageState.UNCONFIRMED])
 def test_filing_away_that_a_kill_cut_short_is_finished(layout, agent_record, state):
     """A message in its last state does not stay in the spool for ever, where it would count as waiting."""

@@ -54,7 +54,7 @@ def test_a_handoff_that_is_queued_or_given_up_is_not_repeated(layout, agent_reco
     """The producer does nothing while an entry waits for the drain or for the operator."""
     path = getattr(layout, where)("a1b2c3d4")
     write_file(path, b"{}")
-    assert handoff.is_queued(layout, "a1b2c3d4")
+    assert queue_entry.is_queued(layout, "a1b2c3d4")
     assert handoff.produce(layout, agent_record(), "auto-red", WALL, context_pct=None) is None
     assert [] == os.listdir(layout.handoffs)
 
@@ -62,15 +62,15 @@ def test_a_handoff_that_is_queued_or_given_up_is_not_repeated(layout, agent_reco
 def test_only_a_queued_handoff_takes_its_agents_messages_along(layout):
     """A given-up one leaves the agent with the operator, who must be able to talk to it."""
     write_file(layout.dead_entry("a1b2c3d4"), b"{}")
-    assert not handoff.is_leaving(layout, "a1b2c3d4")
+    assert not queue_entry.is_leaving(layout, "a1b2c3d4")
     write_file(layout.entry("a1b2c3d4"), b"{}")
-    assert handoff.is_leaving(layout, "a1b2c3d4")
+    assert queue_entry.is_leaving(layout, "a1b2c3d4")
 
 
 def test_who_loses_the_race_for_the_entry_leaves_no_document(layout, agent_record, monkeypatch):
     """Another producer queued between the look and the entry: its document is the only one."""
     first = handoff.produce(layout, agent_record(), "manual", WALL, context_pct=None)
-    monkeypatch.setattr(handoff, "is_queued", lambda *_: False)
+    monkeypatch.setattr(queue_entry, "is_queued", lambda *_: False)
     assert handoff.produce(layout, agent_record(), "auto-red", WALL, context_pct=None) is None
     assert [os.path.basename(first)] == os.listdir(layout.handoffs)
 
@@ -81,4 +81,4 @@ def test_a_document_that_cannot_be_written_queues_nothing(layout, agent_record):
     write_file(layout.handoffs, b"in the way")
     with pytest.raises(OSError):
         handoff.produce(layout, agent_record(), "auto-red", WALL, context_pct=None)
-    assert not handoff.is_queued(layout, "a1b2c3d4")
+    assert not queue_entry.is_queued(layout, "a1b2c3d4")

@@ -1,6 +1,8 @@
 """The guard that keeps tests away from the person who runs them, and the clock that tests wait with."""
 
 import os
+import subprocess
+import sys
 
 import pytest
 
@@ -21,9 +23,6 @@ def test_nothing_of_the_callers_fleet_or_tmux_reaches_a_test():
 
 def test_the_guard_removes_what_the_caller_had_set(pytestconfig, tmp_path):
     """A run started inside an agent's pane does not act as that agent."""
-    import subprocess
-    import sys
-
     inner = os.path.join(str(pytestconfig.rootpath), "tests", "formats", "test_the_house_of_tests.py")
     env = {**os.environ, "FLEET_AGENT_ID": "a1b2c3d4", "TMUX": "/x,1,0", "TMUX_PANE": "%1", "FLEET_HOME": "/nowhere"}
     argv = [sys.executable, "-m", "pytest", "-q", "-p", "no:cacheprovider", "-p", "no:xdist", inner]
@@ -45,3 +44,23 @@ def test_a_jump_of_the_wall_clock_is_no_interval(clock):
     before = clock.monotonic()
     clock.jump(-86400)
     assert before == clock.monotonic()
+
+
+@pytest.mark.parametrize(("outcome", "flags"), [("1 skipped", []), ("1 passed", ["--all"])])
+def test_the_long_forms_run_only_when_asked_for(pytestconfig, tmp_path, outcome, flags):
+    """A test marked `full` is skipped, with its reason, unless --all is given."""
+    root = str(pytestconfig.rootpath)
+    long = tmp_path / "test_long.py"
+    long.write_text("import pytest\n\n\n@pytest.mark.full\ndef test_long():\n    pass\n")
+    argv = [sys.executable, "-m", "pytest", "-p", "tests.conftest", "-p", "no:cacheprovider", "-p", "no:xdist"]
+    argv += [
+        "-c",
+        os.path.join(root, "pyproject.toml"),
+        "--rootdir",
+        root,
+        f"--basetemp={tmp_path / 'inner'}",
+        str(long),
+    ]
+    done = subprocess.run([*argv, *flags], cwd=root, capture_output=True, text=True)
+    assert outcome in done.stdout, done.stdout + done.stderr
+    assert ("runs with --all" in done.stdout) == (flags == [])
