@@ -29,7 +29,7 @@ class Settings:
 
     values: Mapping[str, Any]
     sources: Mapping[str, str] = field(default_factory=dict)
-    engines: Mapping[str, Mapping[str, Any]] = field(default_factory=dict)
+    user_engines: Mapping[str, Mapping[str, Any]] = field(default_factory=dict)  #: what the user's file says of them
 
     def __getitem__(self, name: str) -> Any:
         return self.values[name]
@@ -37,6 +37,11 @@ class Settings:
     def number(self, name: str) -> float:
         """A setting that is a number."""
         return float(self.values[name])
+
+    def engine(self, name: str) -> Mapping[str, Any]:
+        """The options of an engine: config/engines/<name>.yaml and the user's over them."""
+        known = _yaml(resources.config_file("engines", f"{name}.yaml"))
+        return {**known, **self.user_engines.get(name, {})}
 
 
 def fleet_home(environ: Mapping[str, str]) -> str:
@@ -63,14 +68,14 @@ def load(layout: Layout, environ: Mapping[str, str]) -> Settings:
     """
     values = _flat(_yaml(resources.config_file("defaults.yaml")))
     sources = dict.fromkeys(values, "default")
-    engines = {name: _yaml(resources.config_file("engines", f"{name}.yaml")) for name in _engine_names()}
+    engines: dict[str, Mapping[str, Any]] = {}
     path = os.path.join(layout.home, "config.yaml")
     if os.path.exists(path):
         own = _yaml(path)
         for name, options in _map(path, own.pop("engines", None)).items():
-            if name not in engines:
-                raise UsageError(f"{path}: unknown engine {name!r}", hint=f"known: {', '.join(sorted(engines))}")
-            engines[name] = {**engines[name], **_known(path, _map(path, options), engines[name])}
+            if name not in _engine_names():
+                raise UsageError(f"{path}: unknown engine {name!r}", hint=f"known: {', '.join(_engine_names())}")
+            engines[name] = _known(path, _map(path, options), _yaml(resources.config_file("engines", f"{name}.yaml")))
         for name, value in _known(path, _flat(own), values).items():
             values[name], sources[name] = _typed(path, name, value, values[name]), path
     for variable, name in ENVIRONMENT.items():

@@ -117,9 +117,9 @@ class Starter:
         }
         launch.write(self.layout, data)
         if order.prompt is not None:
-            write_file(path, order.prompt)
+            write_file(path, order.prompt, sync=False)
         for name, content in plan.files.items():
-            write_file(name, content)
+            write_file(name, content, sync=False)
         return data
 
     def hold(self, start: Mapping[str, Any]) -> None:

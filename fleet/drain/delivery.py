@@ -200,7 +200,7 @@ class Deliveries:
             return Woken.UNCLEAR
 
     def _gap(self, sight: Sight) -> float:
-        options = self._fleet.settings.engines.get(sight.agent.engine, {})
+        options = self._fleet.settings.engine(sight.agent.engine)
         return float(options.get("enter_gap_seconds", 0.2))
 
     def _type(self, sight: Sight, message: messages.Message) -> Woken:

@@ -247,7 +247,7 @@ class Handoffs:
         return {
             "socket": old.socket or self._fleet.socket,
             "env": for_engine(self._fleet.environ, {}),
-            "options": self._fleet.settings.engines.get(old.engine, {}),
+            "options": self._fleet.settings.engine(old.engine),
             "model": None,
             "command": list(old.command) if old.engine == "command" else [],
             "trust": False,

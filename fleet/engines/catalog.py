@@ -1,25 +1,41 @@
-"""Every engine by its name. A new one is a module, a file in config/engines and a line here."""
+"""Every engine by its name. A new one is a module, a file in config/engines and a line here.
+
+Only the module of the engine that is asked for is imported.
+"""
 
 from __future__ import annotations
 
-from fleet.engines.claude import ClaudeCode
-from fleet.engines.codex import Codex
-from fleet.engines.command import Command
-from fleet.engines.fake import Fake
+import importlib
+
 from fleet.errors import UsageError
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
     from fleet.engines.base import Engine
 
-_CLAUDE = ClaudeCode()
-ENGINES: dict[str, Engine] = {
-    "claude-code": _CLAUDE,
-    "codex": Codex(),
-    "fake": Fake(_CLAUDE.composer),
-    "command": Command(),
+#: name: module and class
+ENGINES = {
+    "claude-code": ("fleet.engines.claude", "ClaudeCode"),
+    "codex": ("fleet.engines.codex", "Codex"),
+    "fake": ("fleet.engines.fake", "Fake"),
+    "command": ("fleet.engines.command", "Command"),
 }
 ALIASES = {"claude": "claude-code"}
+
+_made: dict[str, Engine] = {}
+
+
+def canonical(name: str) -> str:
+    """
+    The engine's name behind a name or an alias.
+
+    Raises:
+        UsageError: there is none.
+    """
+    full = ALIASES.get(name, name)
+    if full not in ENGINES:
+        raise UsageError(f"unknown engine {name!r}", hint=f"known: {', '.join(sorted({*ENGINES, *ALIASES}))}")
+    return full
 
 
 def engine(name: str) -> Engine:
@@ -29,7 +45,9 @@ def engine(name: str) -> Engine:
     Raises:
         UsageError: there is none.
     """
-    found = ENGINES.get(ALIASES.get(name, name))
-    if found is None:
-        raise UsageError(f"unknown engine {name!r}", hint=f"known: {', '.join(sorted({*ENGINES, *ALIASES}))}")
-    return found
+    full = canonical(name)
+    if full not in _made:
+        module, class_name = ENGINES[full]
+        made: Engine = getattr(importlib.import_module(module), class_name)()
+        _made[full] = made
+    return _made[full]

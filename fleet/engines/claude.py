@@ -5,9 +5,6 @@ work tree of a linked one, is enough), "Detected a custom API key" (default No),
 (default exit). No hook fires while one of them is open, and a blind Enter answers it; so each is looked for here,
 before the launch. Its state file is `$CLAUDE_CONFIG_DIR/.claude.json`, else `~/.claude.json`; a running client
 rewrites it and keeps entries that were added meanwhile.
-
-On the screen the composer is what lies between the last two rules; its first line begins with the prompt glyph and
-U+00A0. A dialog takes the composer's place.
 """
 
 from __future__ import annotations
@@ -15,11 +12,10 @@ from __future__ import annotations
 import functools
 import json
 import os
-import re
 
 from fleet.engines import hook_settings
 from fleet.engines.base import Obstacle, Plan, git_roots, locate, parents, read_json
-from fleet.engines.screen import Box, Composer, cells, plain, typed
+from fleet.engines.ruled import ruled_composer
 from fleet.errors import Refused
 from fleet.formats.atomic import write_file
 
@@ -29,12 +25,9 @@ if TYPE_CHECKING:
     from typing import Any
 
     from fleet.engines.base import Request
+    from fleet.engines.screen import Composer
 
 NAME = "claude-code"
-_RULE = re.compile(r"^[─━]{10,}")
-_OPTION = re.compile(r"^\s*[❯>]?\s*\d+\.\s")
-_DIALOG = re.compile(r"Enter to confirm|Esc to cancel|Do you want to|Enter to select|esc to cancel", re.IGNORECASE)
-GLYPH = "❯"
 
 
 def config_dir(env: Mapping[str, str]) -> str:
@@ -119,19 +112,7 @@ class ClaudeCode:
 
     def composer(self, lines: list[str]) -> Composer:
         """The composer, or the dialog in its place."""
-        rows = cells(lines)
-        text = [plain(row) for row in rows]
-        working = any("esc to interrupt" in line for line in text[-6:])
-        rules = [i for i, line in enumerate(text) if _RULE.match(line)]
-        if len(rules) >= 2 and text[rules[-2] + 1 : rules[-1]]:
-            first = text[rules[-2] + 1]
-            if first.startswith((GLYPH + "\u00a0", GLYPH)) and not _OPTION.match(first):
-                body = typed(rows[rules[-2] + 1 : rules[-1]], 2)
-                return Composer(Box.TEXT if body else Box.EMPTY, body, working)
-        bottom = text[-20:]
-        if any(_OPTION.match(line) for line in bottom) and any(_DIALOG.search(line) for line in bottom):
-            return Composer(Box.DIALOG)
-        return Composer(Box.UNKNOWN, working=working)
+        return ruled_composer(lines)
 
 
 def _map(value: object) -> dict[str, Any]:

@@ -7,12 +7,11 @@ import sys
 
 from fleet.engines import hook_settings
 from fleet.engines.base import Plan
+from fleet.engines.ruled import ruled_composer
 from fleet.resources import PACKAGE
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
-    from collections.abc import Callable
-
     from fleet.engines.base import Obstacle, Request
     from fleet.engines.screen import Composer
 
@@ -25,9 +24,6 @@ class Fake:
 
     name = NAME
     reports = True
-
-    def __init__(self, reader: Callable[[list[str]], Composer]) -> None:
-        self._reader = reader
 
     def plan(self, request: Request) -> Plan:
         """`python -m fleet.fakeagent --settings FILE --session-id UUID [--] PROMPT`, from wherever fleet lies."""
@@ -56,4 +52,4 @@ class Fake:
 
     def composer(self, lines: list[str]) -> Composer:
         """As Claude Code's."""
-        return self._reader(lines)
+        return ruled_composer(lines)

@@ -74,17 +74,18 @@ def write_file(path: str, data: bytes, *, sync: bool = True, mode: int = 0o600) 
         sync_dir(os.path.dirname(path))
 
 
-def create_file(path: str, data: bytes) -> bool:
+def create_file(path: str, data: bytes, *, sync: bool = True) -> bool:
     """Publish *path* with *data*, whole or not at all, only if it does not exist yet; whether this call did it."""
     temp = _temp_name(path)
-    write_file(temp, data)
+    write_file(temp, data, sync=sync)
     try:
         os.link(temp, path)
     except FileExistsError:
         return False
     finally:
         _unlink_quietly(temp)
-    sync_dir(os.path.dirname(path))
+    if sync:
+        sync_dir(os.path.dirname(path))
     return True
 
 

@@ -55,8 +55,8 @@ def read(layout: Layout, agent_id: str) -> dict[str, Any]:
 
 
 def write(layout: Layout, data: Mapping[str, Any]) -> None:
-    """Journal a start, replacing an earlier try of the same agent."""
-    write_file(layout.launch_file(data["id"]), encode(data))
+    """Journal a start, replacing an earlier try of the same agent. Not synced: no start survives a power cut."""
+    write_file(layout.launch_file(data["id"]), encode(data), sync=False)
 
 
 def ids(layout: Layout) -> list[str]:
@@ -70,7 +70,7 @@ def ids(layout: Layout) -> list[str]:
 
 def release(layout: Layout, agent_id: str, nonce: str) -> bool:
     """Open the gate of that very try; whether this call did it."""
-    return create_file(layout.gate(agent_id, nonce), b"")
+    return create_file(layout.gate(agent_id, nonce), b"", sync=False)
 
 
 def is_released(layout: Layout, agent_id: str, nonce: str) -> bool:

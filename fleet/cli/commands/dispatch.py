@@ -12,7 +12,7 @@ import os
 import sys
 
 from fleet.cli import output, views
-from fleet.engines.catalog import ALIASES
+from fleet.engines.catalog import canonical
 from fleet.errors import EXIT_NO, EXIT_OK, Refused, TimedOut, UsageError
 from fleet.formats import launch
 from fleet.formats.ids import check_slug, new_id
@@ -29,7 +29,7 @@ if TYPE_CHECKING:
 
 TAKES_COMMAND = True  #: what stands behind `--` goes to the engine
 WAITS = ("started", "accepted", "idle", "exit")
-WAIT_POLL_SECONDS = 0.02
+WAIT_POLL_SECONDS = 0.005
 
 
 def add_arguments(parser: argparse.ArgumentParser) -> None:
@@ -83,11 +83,9 @@ def order_of(args: argparse.Namespace, fleet: Fleet) -> Order:
         raise UsageError(f"no such directory: {cwd}", hint="give an existing one with --cwd")
     if args.timeout < 0:
         raise UsageError("--timeout cannot be negative")
-    engine = ALIASES.get(args.engine, args.engine)
+    engine = canonical(args.engine)
     from fleet.dispatch.environment import for_engine  # noqa: PLC0415
-    from fleet.engines.catalog import engine as known  # noqa: PLC0415
 
-    known(engine)
     if "\n" in args.role or not args.role:
         raise UsageError(f"--role cannot be {args.role!r}")
     return Order(
@@ -103,7 +101,7 @@ def order_of(args: argparse.Namespace, fleet: Fleet) -> Order:
         cwd=os.path.realpath(cwd),
         socket=fleet.socket,
         env=for_engine(fleet.environ, variables(args)),
-        options=fleet.settings.engines[engine],
+        options=fleet.settings.engine(engine),
         model=args.model,
         command=tuple(args.command),
         prompt=prompt_of(args),
