@@ -164,11 +164,19 @@ def hook_config(settings: Settings, drain_argv: list[str], environ: Mapping[str,
 
 
 def compile_hooks(layout: Layout, data: Mapping[str, Any]) -> None:
-    """Write the hook configuration when it says something new."""
+    """
+    Write the hook configuration when it says something new.
+
+    Raises:
+        BadFile: it cannot be written.
+    """
     new = encode(data)
     try:
         if read_bytes(layout.hook_config) == new:
             return
     except (FileNotFoundError, BadFile):
         pass
-    write_file(layout.hook_config, new)
+    try:
+        write_file(layout.hook_config, new)
+    except OSError as e:
+        raise BadFile(layout.hook_config, os.strerror(e.errno or 0)) from e

@@ -20,7 +20,6 @@ from fleet.formats.ids import is_id
 from fleet.formats.record import Held
 from fleet.formats.states import MessageState, Reason, Turn
 from fleet.formats.texts import WAKE_LINE, operator_message
-from fleet.formats.times import parse
 from fleet.tmux.keyboard import Keyboard
 
 TYPE_CHECKING = False
@@ -63,6 +62,7 @@ class Deliveries:
     def __init__(self, fleet: Fleet) -> None:
         self._fleet = fleet
         self._backoffs: dict[str, Backoff] = {}
+        self._offers: dict[tuple[object, ...], float] = {}  #: when an offer was first seen without an answer
 
     def waiting(self) -> list[str]:
         """The agents for which something is spooled."""
@@ -155,15 +155,17 @@ class Deliveries:
         """
         Make messages new again that a hook was about to hand over when it died: none of their words came.
 
-        An engine waits TIMEOUT_SECONDS for a hook; what is not in its log by then will not come any more. The caller
-        holds the record lock.
+        An engine waits TIMEOUT_SECONDS for a hook; what is not in its log by then will not come any more. That time
+        is this drain's own: a wall clock that jumps must not lead to a second delivery. The caller holds the record
+        lock.
         """
         fleet, count = self._fleet, 0
+        now = fleet.clock.monotonic()
         if agent.engine not in transcript.READERS or path is None or not os.path.exists(path):
             return 0
         for message in messages.pending(fleet.layout, agent.id):
-            offered = parse(message.offer.get("at")) if message.state == MessageState.OFFERED else None
-            if offered is None or fleet.clock.wall() - offered < TIMEOUT_SECONDS:
+            offer = (message.id, message.offer.get("at"), message.offer.get("turn_id"))
+            if message.state != MessageState.OFFERED or now - self._offers.setdefault(offer, now) < TIMEOUT_SECONDS:
                 continue
             marks = delivery.marks(message)
             if not any(mark in said.text for said in transcript.backwards(agent.engine, path) for mark in marks):

@@ -21,19 +21,28 @@ LOOK_BACK_BYTES = 256 * 1024
 
 
 def is_current(call: Payload) -> bool:
-    """Whether the log holds the last assistant message of this very turn."""
+    """
+    Whether the log holds the last assistant message of this very turn.
+
+    In a conversation's first turn the answer may stand before its prompt (2.1.197); with no other prompt in the log
+    it counts there too.
+    """
     wanted = call.text("last_assistant_message").strip()
     if not wanted:
         return True
-    seen = False
+    seen = before = at_prompt = False
     for said in transcript.backwards(call.engine, call.transcript_path, LOOK_BACK_BYTES):
         if said.kind == "assistant" and said.text.strip() == wanted:
-            seen = True
+            seen, before = seen or not at_prompt, at_prompt
+        elif said.kind == "prompt" and not at_prompt and said.turn_id in (None, call.turn_id):
+            if seen:
+                return True
+            at_prompt = True
         elif said.kind == "prompt":
-            return seen and said.turn_id in (None, call.turn_id)
+            return seen and not at_prompt and said.turn_id is None
         elif said.kind == "feedback":
             return seen
-    return seen
+    return seen or before
 
 
 def wait(call: Payload) -> bool:

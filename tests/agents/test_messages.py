@@ -167,9 +167,10 @@ def test_escape_in_the_stream(world):
 class HookKiller(threading.Thread):
     """Kills hooks of one event as soon as they show themselves, until it has got one in the act."""
 
-    def __init__(self, event):
+    def __init__(self, event, world):
         super().__init__(daemon=True)
         self.event = event.encode()
+        self.home = f"FLEET_HOME={world.fleet_home}".encode()
         self.killed = []
         self.stopped = False
 
@@ -178,7 +179,9 @@ class HookKiller(threading.Thread):
             for proc in Path("/proc").glob("[0-9]*"):
                 try:
                     argv = (proc / "cmdline").read_bytes().split(b"\0")
-                    if self.event in argv and any(a.endswith(b"on_event.py") for a in argv):
+                    if self.event not in argv or not any(a.endswith(b"on_event.py") for a in argv):
+                        continue
+                    if self.home in (proc / "environ").read_bytes().split(b"\0"):
                         os.kill(int(proc.name), signal.SIGKILL)
                         self.killed.append(proc.name)
                 except (OSError, ProcessLookupError):
@@ -189,7 +192,7 @@ def test_a_killed_hook_loses_nothing(world):
     """Whenever the hook that carries a message is killed: it arrives once with a later turn, or it is unconfirmed."""
     world.rules(CALM)
     world.dispatch("killed", "hi\nSTUB: say=ok\nSTUB: usage=9000")
-    killer = HookKiller("UserPromptSubmit")
+    killer = HookKiller("UserPromptSubmit", world)
     killer.start()
 
     sent = world.json("send", "killed", "through the kill")

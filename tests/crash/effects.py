@@ -3,7 +3,8 @@
     python -m tests.crash.effects PLAN.json ARGUMENTS OF FLEET...
 
     {"log": "…", "home": "…", "names": {"a1b2c3d4": "OLD"}, "at": "replace agents/OLD.json#1", "when": "after",
-     "victim": "drain", "socket": "…", "hook_launcher": "…", "later_seconds": 0}
+     "victim": "drain", "socket": "…", "hook_launcher": "…", "later_seconds": 0,
+     "hook_seconds": 10}
 
 The log gets one line for each effect, `looks` included: calls that change nothing, named by the effect they follow so
 that polling does not multiply them. An effect is named by what it does, to which file, and for the how manyth time;
@@ -246,7 +247,11 @@ def main(argv):
         from fleet import resources
 
         resources.hook_launcher = lambda: plan["hook_launcher"]
-    later(plan.get("later_seconds", 0))
+    if plan.get("hook_seconds"):
+        from fleet.drain import delivery
+        from fleet.observe import facts
+
+        delivery.TIMEOUT_SECONDS = facts.TIMEOUT_SECONDS = plan["hook_seconds"]
     if plan.get("log"):
         Effects(plan).install()
     from fleet.cli.main import main as fleet

@@ -3,7 +3,7 @@
 import pytest
 
 from tests.crash.invariants import wait_for
-from tests.crash.yard import RULES, SECONDS
+from tests.crash.yard import HOOK_SECONDS, RULES, SECONDS
 
 pytestmark = [pytest.mark.crash, pytest.mark.timeout(300)]
 
@@ -57,9 +57,11 @@ class Case:
         yard = self.yard
         old, task, plan = self.start(at=at, when="after")
         wait_for(lambda: yard.killed(plan) is not None, SECONDS, lambda: f"the kill at {at}\n{yard.state()}")
+        killed = yard.fleet.clock.wall()
         wait_for(lambda: yard.is_waiting_for_keys(old), SECONDS, lambda: f"an end of the turn after {at}")
         yard.hook_plan("Stop", 99, later_seconds=self.later_seconds)
-        yard.drain_later("--once")
+        wait_for(lambda: yard.fleet.clock.wall() - killed > HOOK_SECONDS, SECONDS, "the end of the hook's time")
+        yard.drain_patiently("--once")
         if yard.fleet.agents.get(old) is not None:
             yard.type(old, "go on")
         self.handed_off(old, task)
@@ -101,10 +103,10 @@ def test_a_hook_killed_after_any_effect_of_its_offer_delivers_once(yard, event):
             yard.settle(task)
         for each in "12":
             yard.spool(agent, tag + each)
-        yard.drain_later("--until-idle")
+        yard.drain_patiently("--until-idle")
         assert at is None or yard.killed(plan) is not None, at
         yard.spool(agent, tag + "3")
-        yard.drain_later("--until-idle")
+        yard.drain_patiently("--until-idle")
         assert [] == yard.spooled(agent), (at, yard.state())
         assert [tag + each for each in "123"] == yard.messages(tag), at
         yard.run("stop", task)

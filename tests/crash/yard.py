@@ -22,6 +22,7 @@ from tests.crash.invariants import Monitor, leftovers, wait_for
 
 ROOT = Path(__file__).resolve().parents[2]
 SHIM = str(Path(__file__).with_name("hook_shim.py"))
+HOOK_SECONDS = 1.0
 SECONDS = 30  #: the deadline of everything that is waited for
 
 CONFIG = """\
@@ -183,26 +184,14 @@ class Yard:
         wait_for(lambda: text in " ".join(self.composer(agent_id).text.split()), SECONDS, f"{text} in the composer")
         panes.enter(pane_id)
 
-    def turn_later(self, task="t", seconds=11):
-        """As `turn`, when that much time has gone by without a report."""
-        looker = self.fleet.looker()
-        looker._wall = lambda: self.fleet.clock.wall() + seconds
-        return looker.see(self.agent(task)).state.turn
-
     def drain(self, *how, codes=(0, 1)):
         """One more pass, by another process than any before."""
         return self.run("drain", *(how or ("--once",)), codes=codes)
 
-    def drain_later(self, *how, seconds=11):
-        """A pass as it would be *seconds* later: an engine ends a hook that takes longer than ten."""
-        plan = {"home": str(self.home), "later_seconds": seconds}
+    def drain_patiently(self, *how):
+        """A pass to which a hook that has not ended within HOOK_SECONDS (as a rule: ten) counts as dead."""
+        plan = {"home": str(self.home), "hook_seconds": HOOK_SECONDS}
         return self.run("drain", *how, plan=plan, codes=(0, 1))
-
-    def quiet(self):
-        """Wait until no drain runs, as the hooks and commands start some."""
-        from fleet.drain.lock import DrainLock
-
-        wait_for(lambda: not DrainLock(self.layout, self.fleet.clock).is_held(), SECONDS, "the end of all drains")
 
     # looking
 

@@ -1,6 +1,7 @@
 """Script files: what is accepted, and how a mistake is told."""
 
 import json
+import os
 import re
 import subprocess
 import sys
@@ -91,6 +92,16 @@ def test_wrong_usage_is_one_line_and_status_2(words, said):
 
     assert (2, "", 1) == (done.returncode, done.stdout, done.stderr.count("\n"))
     assert said in done.stderr
+
+
+def test_the_script_can_come_from_the_environment(tmp_path):
+    """FAKE_AGENT_SCRIPT counts when there is no --script."""
+    path = tmp_path / "script.json"
+    path.write_text("[]")
+    env = {"PATH": os.environ["PATH"], "FAKE_AGENT_SCRIPT": str(path)}
+
+    assert "expected an object" in run(env=env).stderr
+    assert "/other" in run("--script", "/other", env=env).stderr
 
 
 def test_an_unknown_session_cannot_be_resumed():

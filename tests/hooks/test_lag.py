@@ -99,3 +99,19 @@ def test_without_an_answer_or_a_log_there_is_nothing_to_wait_for(call, slept, cl
     assert lag.wait(call(engine="opencode"))
     assert lag.wait(call(path=""))
     assert [] == clock.slept
+
+
+def test_a_first_answer_that_stands_before_its_prompt(agent, call, slept, clock):
+    """Claude Code may write a conversation's first answer before its prompt: with no other prompt it counts."""
+    agent.say("done")
+    prompt(agent, "p1")
+    assert lag.wait(call())
+    assert [] == clock.slept
+
+
+def test_the_same_words_of_an_earlier_turn_do_not_count(agent, call, slept, clock):
+    """An answer before the prompt, behind another prompt, is that other prompt's."""
+    prompt(agent, "p0")
+    agent.say("done")
+    prompt(agent, "p1")
+    assert not lag.wait(call())

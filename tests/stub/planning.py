@@ -58,7 +58,7 @@ class Planner:
         """Decide the answer to *request*."""
         self.requests += 1
         turn = (request.client, tuple(request.messages[: request.last_user + 1]))
-        if request.is_compaction or request.is_helper:
+        if request.is_compaction or request.is_aside:
             directives = parse("", self.playbook.defaults)
         else:
             directives = self.playbook.directives(turn, request.prompt, lambda: json.dumps(request.body))

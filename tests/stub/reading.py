@@ -3,7 +3,7 @@ What a client asked for, whatever protocol it speaks.
 
 Four protocols carry the same few things: messages with a role, tools on offer, sometimes a schema for
 the answer. Claude Code merges neighbouring user messages (after an error or an interrupt) into one, so
-that only the last text block of a message is the prompt; clients send helper requests (titles, routing,
+that only the last text block of a message is the prompt; clients send requests of their own (titles, routing,
 summaries) that must not use up what a test prepared for the turn.
 """
 
@@ -61,7 +61,7 @@ class Request(NamedTuple):
         return COMPACTION.search(self.prompt) is not None
 
     @property
-    def is_helper(self) -> bool:
+    def is_aside(self) -> bool:
         """Whether this is not the main conversation (a title, a routing decision)."""
         first = (self.body.get("messages") or [{}])[0]
         titled = first.get("role") == "system" and "title" in str(first)[:400]

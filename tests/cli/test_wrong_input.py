@@ -1,0 +1,201 @@
+"""Wrong input: one clear line, a hint, the right exit code, and nothing changed."""
+
+import os
+import shutil
+
+import pytest
+
+from tests.cli.conftest import picture
+
+WRONG = [
+    ((), 2, "usage"),
+    (("nothing",), 2, "no command 'nothing'"),
+    (("lst",), 2, "fleet list"),
+    (("dispatch",), 2, "task"),
+    (("dispatch", "Upper"), 2, "task name"),
+    (("dispatch", "-x"), 2, "task"),
+    (("dispatch", ".."), 2, "task name"),
+    (("dispatch", "a/b"), 2, "task name"),
+    (("dispatch", "x" * 65), 2, "task name"),
+    (("dispatch", "0123abcd"), 2, "agent id"),
+    (("dispatch", "t", "--project", "--foo"), 2, "--project"),
+    (("dispatch", "t", "--project", "A"), 2, "project name"),
+    (("dispatch", "t", "--cwd", "/no/such"), 2, "no such directory"),
+    (("dispatch", "t", "--engine", "gpt"), 2, "unknown engine"),
+    (("dispatch", "t", "--mode", "fast"), 2, "fast"),
+    (("dispatch", "t", "--prompt", ""), 2, "empty"),
+    (("dispatch", "t", "--prompt", "x", "--prompt-file", "y"), 2, "exclude"),
+    (("dispatch", "t", "--prompt-file", "/no/such"), 2, "cannot read"),
+    (("dispatch", "t", "--env", "NOVALUE"), 2, "NAME=VALUE"),
+    (("dispatch", "t", "--env", "FLEET_HOME=/x"), 2, "fleet's own"),
+    (("dispatch", "t", "--env", "1A=x"), 2, "NAME=VALUE"),
+    (("dispatch", "t", "--env-file", "/no/such"), 2, "cannot read"),
+    (("dispatch", "t", "--timeout", "-1"), 2, "negative"),
+    (("dispatch", "t", "--timeout", "soon"), 2, "soon"),
+    (("dispatch", "t", "--wait", "done"), 2, "done"),
+    (("dispatch", "t", "--engine", "command"), 2, "needs a program"),
+    (("dispatch", "t", "--engine", "command", "--", "no-such-program-x"), 5, "not installed"),
+    (("list", "--nope"), 2, "--nope"),
+    (("show", "nobody"), 4, "no agent 'nobody'"),
+    (("peek", "nobody"), 4, "nobody"),
+    (("peek", "x", "-n", "0"), 2, "at least 1"),
+    (("events", "nobody"), 4, "nobody"),
+    (("attach", "nobody"), 4, "nobody"),
+    (("attach",), 4, "no agent"),
+    (("stop",), 2, "AGENT"),
+    (("stop", "nobody"), 4, "nobody"),
+    (("handoff", "nobody"), 4, "nobody"),
+    (("send",), 2, "agent is missing"),
+    (("send", "nobody", "x"), 4, "nobody"),
+    (("send", "--all", "x"), 1, "no agent"),
+    (("send", "--wait", "-1", "a", "b"), 2, "negative"),
+    (("queue", "eat"), 2, "eat"),
+    (("queue", "retry"), 2, "OLD_ID"),
+    (("queue", "retry", "aaaa1111"), 4, "aaaa1111"),
+    (("queue", "drop", "aaaa1111"), 4, "aaaa1111"),
+    (("drain", "--once", "--detach"), 2, "--detach"),
+    (("drain", "--stop"), 1, "no drain runs"),
+    (("drain", "--timeout", "-1"), 2, "negative"),
+]  # fmt: skip
+
+
+@pytest.mark.parametrize(("argv", "code", "word"), WRONG, ids=lambda v: " ".join(v) if isinstance(v, tuple) else None)
+def test_wrong_input(bare, argv, code, word):
+    """The exit code of the contract, one line that names what is wrong, and no state but the folders of the home."""
+    found, out, err = bare(*argv)
+
+    assert code == found, err
+    assert word in (out if argv == () else err)
+    assert "Traceback" not in err
+    assert len(err.splitlines()) <= 2
+    assert {} == picture(bare.home)
+
+
+@pytest.mark.parametrize(
+    ("text", "word"),
+    [
+        ("limits: {max_session: 3}", "did you mean 'limits.max_sessions'"),
+        ("limits: [1]", "limits"),
+        ("limits: {max_sessions: many}", "cannot be 'many'"),
+        ("- 1", "expected names"),
+        ("a: b: c", "not YAML"),
+        ("engines: {gpt: {}}", "unknown engine"),
+        ("engines: {codex: {binry: x}}", "did you mean 'binary'"),
+        ("tmux: {socket: relative}", "absolute"),
+    ],
+)
+def test_a_configuration_that_says_nothing_sensible(bare, text, word):
+    """A wrong file is named with what is wrong in it, and nothing is started."""
+    bare.home.mkdir()
+    (bare.home / "config.yaml").write_text(text)
+
+    code, _, err = bare("dispatch", "t", "--engine", "fake", "--prompt", "x")
+
+    assert 2 == code
+    assert word in err
+    assert "config.yaml" in err
+
+
+def test_a_relative_fleet_home(bare, monkeypatch):
+    """Hooks would look for it elsewhere."""
+    monkeypatch.setenv("FLEET_HOME", "relative")
+    from fleet.cli.main import main
+
+    assert 5 == main(["list"])
+
+
+def test_a_fleet_home_that_cannot_be_made(bare, monkeypatch, capsys):
+    """A file in the way of the folder is said, exit 5."""
+    bare.home.write_text("in the way")
+
+    code, _, err = bare("dispatch", "t", "--engine", "fake", "--prompt", "x")
+
+    assert 5 == code
+    assert "FLEET_HOME" in err
+
+
+def test_no_tmux(bare, monkeypatch):
+    """Without tmux a dispatch says how to get it and leaves nothing."""
+    monkeypatch.setenv("FLEET_TMUX_BIN", "/no/such/tmux")
+
+    code, _, err = bare("dispatch", "t", "--engine", "fake", "--prompt", "x")
+
+    assert (5, {}) == (code, picture(bare.home))
+    assert "tmux is not installed" in err
+
+
+def test_a_socket_path_that_is_too_long(bare, monkeypatch, tmp_path):
+    """It is named and refused before anything is made."""
+    monkeypatch.setenv("FLEET_TMUX_SOCKET", "/tmp/" + "x" * 120)
+
+    code, _, err = bare("dispatch", "t", "--engine", "fake", "--prompt", "x")
+
+    assert (5, {}) == (code, picture(bare.home))
+    assert "too long" in err
+
+
+def test_the_session_limit(world):
+    """As many agents as allowed: the next is refused with what to do, exit 5, and nothing of it is left."""
+    world.env["FLEET_MAX_SESSIONS"] = "1"
+    world.dispatch("first", "x\nSTUB: say=ok")
+    before = picture(world.fleet_home)
+
+    done = world.run("dispatch", "second", "--engine", "fake", "--prompt", "x")
+
+    assert 5 == done.returncode
+    assert b"FLEET_MAX_SESSIONS" in done.stderr
+    assert before.keys() == picture(world.fleet_home).keys()
+
+
+@pytest.mark.parametrize("setting", ["min_free_memory_mb", "min_free_disk_mb"])
+def test_too_little_room(world, setting):
+    """Less memory or disk than asked for: refused, exit 5."""
+    world.config(f"limits: {{{setting}: 999999999}}\n")
+
+    done = world.run("dispatch", "big", "--engine", "fake", "--prompt", "x")
+
+    assert 5 == done.returncode
+    assert b"MB" in done.stderr
+    assert [] == world.agents()
+
+
+def test_a_working_directory_that_vanishes_is_an_error(world):
+    """The gate does not start the engine anywhere else."""
+    place = world.root / "gone"
+    place.mkdir()
+    world.dispatch("gone", "x\nSTUB: say=ok", "--cwd", str(place))
+    shutil.rmtree(place)
+    world.config("handoff: {max_attempts: 1}\n")
+
+    done = world.run("handoff", "gone")
+
+    assert 1 == done.returncode
+    assert b"is gone" in done.stderr
+    (agent,) = world.agents("gone")
+    assert ("waiting", "dead-letter") == (agent["state"], agent["reason"])
+
+
+def test_an_ambiguous_prefix_lists_the_candidates(world):
+    """A prefix or a task name that means two agents is an error with both of them."""
+    world.dispatch("same", "x\nSTUB: say=ok", "--project", "one")
+    world.dispatch("same", "x\nSTUB: say=ok", "--project", "two")
+
+    done = world.run("show", "same")
+
+    assert 4 == done.returncode
+    assert all(a["id"].encode() in done.stderr for a in world.agents())
+    assert "one" == world.json("show", "one/same")["project"]
+
+
+def test_broken_standard_output_is_no_error(world):
+    """`fleet list | head -0` ends quietly."""
+    import subprocess
+    import sys
+
+    world.dispatch("any", "x\nSTUB: say=ok")
+    read, write = os.pipe()
+    os.close(read)
+    done = subprocess.run([sys.executable, "-m", "fleet", "list"], env=world.env, stdout=write, stderr=subprocess.PIPE)
+    os.close(write)
+
+    assert b"Traceback" not in done.stderr
