@@ -2,7 +2,8 @@
 
 Claude Code 2.1.197: `user` lines hold prompts (content is a text), tool results (a list of tool_result), Stop hook
 feedback and interrupt marks (a list of texts, or a text); `attachment` lines hold what a hook injected. Codex
-0.171.0: `response_item` messages by role, `item_completed` events, `turn_aborted`. Both are read backwards.
+0.171.0: `response_item` messages by role, `turn_aborted`, and `task_complete`, which alone tells of an API error (no
+hook fires then). Both are read backwards.
 """
 
 from __future__ import annotations
@@ -20,22 +21,23 @@ LOOK_BACK_BYTES = 4 * 1024 * 1024
 INTERRUPTED = "[Request interrupted by user"
 FEEDBACK = "Stop hook feedback:"
 COMMANDS = ("<command-name>", "<command-message>", "<local-command-")
-_TELLING = (b'"user"', b'"assistant"', b'"attachment"', b'"local_command"')
+_TELLING = (b'"user"', b'"assistant"', b'"attachment"', b'"local_command"', b'"turn_duration"')
 
 
 class Said:
     """One thing in a conversation.
 
-    `kind`: prompt, feedback, interrupt, injected, assistant, tool, result, or command (the client's own, such as
-    /compact, with what it said: no turn of the model).
+    `kind`: prompt, feedback, interrupt, injected, assistant, tool, result, ended (the turn is over), failed (so is it,
+    with an error), or command (the client's own, such as /compact, with what it said: no turn of the model).
     """
 
-    __slots__ = ("kind", "text", "turn_id")
+    __slots__ = ("at", "kind", "text", "turn_id")
 
-    def __init__(self, kind: str, text: str = "", turn_id: str | None = None) -> None:
+    def __init__(self, kind: str, text: str = "", turn_id: str | None = None, at: str | None = None) -> None:
         self.kind = kind
         self.text = text
         self.turn_id = turn_id
+        self.at = at  #: the log's own time of it, RFC 3339
 
 
 def claude(path: str, limit_bytes: int = LOOK_BACK_BYTES) -> Iterator[Said]:
@@ -53,6 +55,8 @@ def claude(path: str, limit_bytes: int = LOOK_BACK_BYTES) -> Iterator[Said]:
             continue
         if data.get("type") == "system" and data.get("subtype") == "local_command":
             yield Said("command", _text(data.get("content")))
+        if data.get("type") == "system" and data.get("subtype") == "turn_duration":
+            yield Said("ended", at=_time(data))
         message = data.get("message")
         if not isinstance(message, dict):
             continue
@@ -62,6 +66,7 @@ def claude(path: str, limit_bytes: int = LOOK_BACK_BYTES) -> Iterator[Said]:
         elif data.get("type") == "user":
             said = _user(message.get("content"))
             said.turn_id = data.get("promptId") if isinstance(data.get("promptId"), str) else None
+            said.at = _time(data)
             yield said
 
 
@@ -111,7 +116,11 @@ def codex(path: str, limit_bytes: int = LOOK_BACK_BYTES) -> Iterator[Said]:
             elif isinstance(kind, str) and kind.endswith("_output"):
                 yield Said("result", _text(payload.get("output")))
         elif data.get("type") == "event_msg" and kind == "turn_aborted":
-            yield Said("interrupt", "", payload.get("turn_id"))
+            yield Said("interrupt", "", payload.get("turn_id"), _time(data))
+        elif data.get("type") == "event_msg" and kind == "task_complete":
+            error = payload.get("error")
+            text = str(error.get("message", error)) if isinstance(error, dict) else str(error or "")
+            yield Said("failed" if error else "ended", text, payload.get("turn_id"), _time(data))
 
 
 def _codex_message(payload: dict[str, Any]) -> Said:
@@ -142,6 +151,11 @@ def backwards(engine: str, path: object, limit_bytes: int = LOOK_BACK_BYTES) -> 
     reader = READERS.get(engine)
     if reader is not None and isinstance(path, str) and path:
         yield from reader(path, limit_bytes)
+
+
+def _time(data: dict[str, Any]) -> str | None:
+    stamp = data.get("timestamp")
+    return stamp if isinstance(stamp, str) else None
 
 
 def _object(raw: bytes) -> dict[str, Any] | None:

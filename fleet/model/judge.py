@@ -22,8 +22,15 @@ _TELLING = frozenset({
     "PermissionRequest", "Notification", "HookActed",
 })  # fmt: skip
 
-#: Events after which an Esc leaves no trace but the last line of the log.
-_INTERRUPTIBLE = frozenset({"UserPromptSubmit", "Stop", "PermissionRequest"})
+#: Events after which a turn may end without another one: by Esc, by an API error of Codex, by a killed hook.
+_SILENT_ENDS = frozenset({"UserPromptSubmit", "Stop", "PermissionRequest"})
+
+#: What the last line of the log says of such an end.
+_LAST_LINES: dict[str, tuple[Reason | None, str]] = {
+    "interrupt": (Reason.INTERRUPTED, "the log ends with an interrupt"),
+    "failed": (None, "the log says that the turn failed"),
+    "ended": (None, "the log says that the turn is over"),
+}
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -121,8 +128,9 @@ def _from_event(
         return None
     turn, reason, evidence = verdict
     source = "hook"
-    if event["event"] in _INTERRUPTIBLE and facts.last_said == "interrupt" and turn != Turn.IDLE:
-        turn, reason, source, evidence = Turn.IDLE, Reason.INTERRUPTED, "log", "the log ends with an interrupt"
+    if event["event"] in _SILENT_ENDS and facts.last_said in _LAST_LINES and turn != Turn.IDLE and not facts.settling:
+        turn, source = Turn.IDLE, "log"
+        reason, evidence = _LAST_LINES[facts.last_said]
     return State(
         turn=turn, reason=reason, source=source, evidence=evidence or event["event"], since=event.get("ts"),
         background=background,
@@ -150,7 +158,7 @@ def _verdict(  # noqa: C901, PLR0912  # one row per event: a table that branches
             return Turn.COMPACTING, None, ""
         case "PostCompact":
             return Turn.IDLE if event.get("trigger") == "manual" else Turn.WORKING, None, ""
-        case "PermissionRequest" if facts.last_said in (None, "tool", "interrupt"):
+        case "PermissionRequest" if facts.last_said in (None, "tool"):
             return Turn.WAITING, Reason.PERMISSION, f"asks to use {event.get('tool_name')}"
         case "PermissionRequest":
             return Turn.WORKING, None, "the log went on after the question"

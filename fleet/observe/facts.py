@@ -25,6 +25,7 @@ if TYPE_CHECKING:
 
 EVENTS = 40  #: how many of the newest events are looked at
 LOG_TAIL_BYTES = 64 * 1024
+_ENDS = frozenset({"ended", "failed", "interrupt"})
 _LOG_DECIDES = frozenset({"UserPromptSubmit", "PermissionRequest", "HookActed", "PreCompact"})
 
 
@@ -124,5 +125,8 @@ class Looker:
 
     def _last_said(self, agent: Agent, events: list[dict[str, object]]) -> str | None:
         path = next((e["transcript_path"] for e in events if e.get("transcript_path")), agent.transcript_path)
-        said = transcript.backwards(agent.engine, path, LOG_TAIL_BYTES)
-        return next((one.kind for one in said if one.kind != "injected"), None)
+        since = next((str(e["ts"]) for e in events if e.get("source") == "hook" and e.get("ts")), "")
+        for said in transcript.backwards(agent.engine, path, LOG_TAIL_BYTES):
+            if said.kind != "injected":  # the log lags behind the hooks: an end of the turn before is no end of this
+                return None if said.kind in _ENDS and (said.at or "") < since else said.kind
+        return None

@@ -20,7 +20,8 @@ def log(tmp_path):
 
 
 def kinds(engine, path):
-    return [said.kind for said in transcript.backwards(engine, path)][::-1]
+    """What was said, oldest first; the marks that end turns have a test of their own."""
+    return [said.kind for said in transcript.backwards(engine, path) if said.kind != "ended"][::-1]
 
 
 def texts(engine, path, kind):
@@ -46,6 +47,26 @@ def test_a_real_interrupt_is_an_interrupt_and_a_real_error_no_answer(real):
     """The mark that Esc leaves is told from a prompt; the client's own report of an API error is not the model's."""
     expected = ["assistant", "prompt", "prompt", "tool", "result", "interrupt", "prompt", "prompt", "assistant"]
     assert expected == kinds("claude-code", real("transcript-interrupted-and-error.jsonl"))
+
+
+@pytest.mark.parametrize(
+    ("engine", "name", "count"), [("claude-code", "transcript-multiturn.jsonl", 3), ("codex", "codex-rollout.jsonl", 4)]
+)
+def test_the_end_of_a_turn_stands_in_the_log(real, engine, name, count):
+    """Each turn that came to its end left a mark with its time; an interrupted one did not."""
+    ends = [said for said in transcript.backwards(engine, real(name)) if said.kind == "ended"]
+
+    assert count == len(ends)
+    assert all(said.at.startswith("2026-11-30T1") for said in ends)
+
+
+def test_a_codex_turn_that_failed_says_so(log):
+    """task_complete with an error is all that Codex leaves of an API error: no hook fires."""
+    complete = {"type": "task_complete", "turn_id": "t1", "error": {"message": "boom"}}
+    line = {"timestamp": "2026-11-30T13:00:00.000Z", "type": "event_msg", "payload": complete}
+    (said,) = transcript.codex(log(line))
+
+    assert ("failed", "boom", "t1", "2026-11-30T13:00:00.000Z") == (said.kind, said.text, said.turn_id, said.at)
 
 
 def test_a_prompt_carries_its_id(real):
