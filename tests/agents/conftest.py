@@ -10,7 +10,7 @@ REAL = ("claude-code", "codex")
 
 def pytest_generate_tests(metafunc):
     if "engine" in metafunc.fixturenames:
-        wanted = getattr(metafunc.function, "engines", ("fake", *REAL))
+        wanted = getattr(metafunc.function, "engines", getattr(metafunc.module, "ENGINES", ("fake", *REAL)))
         metafunc.parametrize("engine", [pytest.param(e, marks=[pytest.mark.agent] if e in REAL else []) for e in wanted])
 
 

@@ -82,7 +82,7 @@ class World:
 
     def json(self, *args, stdin=None, code=0):
         """The same with --json."""
-        return json.loads(self.fleet(*args, "--json", stdin=stdin, code=code))
+        return json.loads(self.fleet(args[0], "--json", *args[1:], stdin=stdin, code=code))
 
     def dispatch(self, task, prompt, *args, wait="idle"):
         """Start an agent; its view."""

@@ -89,6 +89,17 @@ def test_tools_are_called_one_step_at_a_time(server):
     assert ["end"] == step(prompt, used, result, used, result)
 
 
+def test_a_prompt_beside_a_tool_result_steers(server):
+    """After an interrupt a client sends both in one message; directives in it are meant."""
+    result = {"type": "tool_result", "content": "rejected"}
+    used = {"role": "assistant", "content": [{"type": "tool_use"}]}
+    both = {"role": "user", "content": [result, {"type": "text", "text": "STUB: say=new"}]}
+    first = {"role": "user", "content": "STUB: say=old"}
+    answer = call(server, "/v1/messages", {"messages": [first, used, both]})[1]
+
+    assert "new" == json.loads(answer)["content"][0]["text"]
+
+
 def test_only_the_last_text_block_is_the_prompt(server):
     """A client merges messages after an error; the old directive must not steer the new prompt."""
     blocks = [{"type": "text", "text": "STUB: say=old"}, {"type": "text", "text": "STUB: say=new"}]
@@ -193,7 +204,7 @@ def test_titles_and_summaries_use_up_nothing(server):
     """Requests of the client's own do not take what a test prepared for the turn."""
     server.stub.queue(["STUB: say=for the turn"])
     schema = {"type": "object", "properties": {"title": {"type": "string"}}}
-    ask(server, "hello", output_config={"format": {"schema": schema}})
+    ask(server, "name this: hello", output_config={"format": {"schema": schema}})
     compaction = "Your task is to create a detailed summary of the conversation so far"
     summary = said(server, compaction, tools=BASH)
 
@@ -239,6 +250,7 @@ def test_a_slow_answer_holds_up_nobody_else(server):
 
     assert "quick" == said(server, "STUB: say=quick")
     assert time.monotonic() - started < 1
+    assert slow.is_alive()
     slow.join()
 
 

@@ -16,6 +16,7 @@ if TYPE_CHECKING:
     from fleet.model.agent import Agent
 
 FOLLOW_SECONDS = 0.5
+DEAD_HISTORY = 200  #: tmux writes "Pane is dead" on the last line, and what stood at the top scrolls out of sight
 
 
 def add_arguments(parser: argparse.ArgumentParser) -> None:
@@ -46,12 +47,19 @@ def run(args: argparse.Namespace, fleet: Fleet) -> int:
     return EXIT_OK
 
 
+def without_gaps(lines: list[str]) -> list[str]:
+    """The lines with every run of empty ones made one."""
+    return [line for before, line in zip(["", *lines], lines, strict=False) if line.strip() or before.strip()]
+
+
 def screen(fleet: Fleet, agent: Agent, count: int | None) -> tuple[list[str], bool]:
     """The lines, and whether they are a living pane's."""
     pane = fleet.looker().snapshot(agent.socket).of_agent(agent.id, agent.pane_id, agent.server_pid)
     if pane is not None:
         try:
-            lines = fleet.panes_on(agent.socket or fleet.socket).capture(pane.pane_id, history=count or 0)
+            above = count or (DEAD_HISTORY if pane.dead else 0)
+            lines = fleet.panes_on(agent.socket or fleet.socket).capture(pane.pane_id, history=above)
+            lines = without_gaps(lines) if pane.dead else lines
             return lines[-count:] if count else lines, not pane.dead
         except Unreachable:
             pass

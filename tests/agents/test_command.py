@@ -1,0 +1,96 @@
+"""Programs without hooks: started, typed into with evidence, handed off; never taken for what they are not."""
+
+import json
+
+import pytest
+
+from tests.agents.test_messages import settled
+
+ENGINES = ("fake",)  #: the world is the same for all of them
+
+REPL = """
+import os, sys
+log = open(os.environ["LOG"], "a", buffering=1)
+log.write("ARGV " + repr(sys.argv[1:]) + "\\n")
+while True:
+    try:
+        line = input("> ")
+    except EOFError:
+        break
+    log.write("LINE " + repr(line) + "\\n")
+    print("heard", len(line))
+"""
+
+
+@pytest.fixture
+def repl(world):
+    """Dispatch the little program; `said()` is what it heard."""
+    path, log = world.root / "repl.py", world.root / "log"
+    path.write_text(REPL)
+    import sys
+
+    def dispatch(task, *args, prompt=None):
+        given = ["--prompt", prompt] if prompt else []
+        return world.json("dispatch", task, "--engine", "command", "--env", f"LOG={log}", *given, "--", sys.executable, "-q", str(path), *args)
+
+    dispatch.said = lambda: log.read_text().splitlines() if log.exists() else []
+    return dispatch
+
+
+def test_the_prompt_stands_where_the_command_line_says(world, repl):
+    """`{prompt}` is the prompt itself, `{prompt_file}` a file that holds it."""
+    agent = repl("args", "{prompt}", "--from", "{prompt_file}", prompt="do; it")
+
+    world.until(repl.said, "it has started")
+    path = world.fleet_home / "launch" / f"{agent['id']}.prompt"
+    assert [f"ARGV {['do; it', '--from', str(path)]!r}"] == repl.said()
+    assert "do; it" == path.read_text()
+
+
+def test_a_message_is_typed_and_seen_to_be_taken(world, repl):
+    """Delivered only when the screen showed the text and then an empty prompt again."""
+    repl("typed")
+    world.until(lambda: ">" in world.screen(world.agent("typed")), "it shows its prompt")
+
+    sent = world.json("send", "typed", "hello; there;", "--wait", "20")
+
+    assert "delivered" == sent["result"]
+    assert "LINE '[OPERATOR] hello; there;'" == repl.said()[-1]
+
+
+def test_a_program_that_shows_no_prompt_gets_nothing(world):
+    """Nothing is typed into what is not waiting for input; the message stays queued."""
+    world.json("dispatch", "deaf", "--engine", "command", "--", "sh", "-c", "echo busy; sleep 600")
+    world.until(lambda: "busy" in world.screen(world.agent("deaf")), "it runs")
+
+    sent = world.json("send", "deaf", "anybody?", "--wait", "3")
+
+    assert "queued" == sent["result"]
+    assert "anybody" not in world.screen(world.agent("deaf"))
+
+
+def test_an_ended_program_gets_nothing_and_shows_how_it_ended(world):
+    """Its pane keeps the last screen and the status; no shell is there that could run a message."""
+    done = world.run("dispatch", "ended", "--engine", "command", "--wait", "exit", "--json", "--", "sh", "-c", "echo last words; exit 3")
+
+    assert 1 == done.returncode
+    agent = json.loads(done.stdout)
+    assert ("exited", 3) == (agent["state"], agent["exit_status"])
+    sent = world.json("send", "ended", "rm -rf x", "--wait", "2")
+    assert "queued" == sent["result"]
+    assert "last words" in world.fleet("peek", "ended")
+
+
+def test_a_command_hands_off_and_its_queued_messages_go_on(world, repl):
+    """`fleet handoff` starts the same program with the resume prompt in its place, the predecessor gone."""
+    old = repl("hand", "{prompt}", prompt="start")
+    world.until(repl.said, "it has started")
+
+    world.fleet("handoff", "hand")
+
+    new = world.agent("hand")
+    assert (old["id"], 2) == (new["predecessor_id"], new["generation"])
+    assert any("Read the handoff document at" in line for line in repl.said())
+    assert world.fleet_home / "handoffs"
+    sent = world.json("send", "hand", "after", "--wait", "20")
+    assert "delivered" == settled(world, sent["message_id"])
