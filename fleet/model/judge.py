@@ -51,6 +51,11 @@ class Facts:
     settling: bool = False  #: the hook of the newest event has not written its verdict yet
     last_said: str | None = None  #: the kind of the last thing in the engine's log (formats.transcript.Said)
 
+    @property
+    def how_known(self) -> bool:
+        """Whether tmux has said how the program ended: the pane is dead a moment before its status is known."""
+        return self.exit_status is not None or self.exit_signal is not None
+
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class State:
@@ -89,8 +94,9 @@ def _ended(facts: Facts) -> State | None:
             return State(turn=Turn.UNKNOWN, source="process", evidence="its session is gone; its process is not known")
         return State(turn=Turn.GONE, source="pane", evidence="neither session nor engine is left")
     if facts.pane_dead:
-        how = f"signal {facts.exit_signal}" if facts.exit_signal else f"status {facts.exit_status}"
-        return State(turn=Turn.EXITED, source="pane", evidence=f"ended with {how}", exit_status=facts.exit_status)
+        how = f" with signal {facts.exit_signal}" if facts.exit_signal else f" with status {facts.exit_status}"
+        evidence = "ended" + (how if facts.how_known else "")
+        return State(turn=Turn.EXITED, source="pane", evidence=evidence, exit_status=facts.exit_status)
     return None
 
 

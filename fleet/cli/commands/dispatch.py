@@ -169,6 +169,9 @@ def wait(fleet: Fleet, done: Dispatched, until: str, timeout: float, *, prompted
         if sight is not None:
             ended = sight.state.turn in (Turn.EXITED, Turn.GONE)
             if ended and until == "exit":
+                if sight.facts.pane_dead and not sight.facts.how_known and not late:
+                    fleet.clock.sleep(WAIT_POLL_SECONDS)
+                    continue
                 return sight
             if ended:
                 hint = f"`fleet peek {agent.id}` shows its screen"
