@@ -62,7 +62,7 @@ class Deliveries:
     def __init__(self, fleet: Fleet) -> None:
         self._fleet = fleet
         self._backoffs: dict[str, Backoff] = {}
-        self._offers: dict[tuple[object, ...], float] = {}  #: when an offer was first seen without an answer
+        self._offers: dict[str, dict[tuple[object, ...], float]] = {}  #: when each was first seen unanswered
 
     def waiting(self) -> list[str]:
         """The agents for which something is spooled."""
@@ -76,6 +76,7 @@ class Deliveries:
         except FileNotFoundError:
             return []
         self._backoffs = {k: v for k, v in self._backoffs.items() if k in found}
+        self._offers = {k: v for k, v in self._offers.items() if k in found}
         return sorted(found)
 
     def seconds_left(self, agent_id: str) -> float:
@@ -160,12 +161,12 @@ class Deliveries:
         lock.
         """
         fleet, count = self._fleet, 0
-        now = fleet.clock.monotonic()
+        now, seen = fleet.clock.monotonic(), self._offers.setdefault(agent.id, {})
         if agent.engine not in transcript.READERS or path is None or not os.path.exists(path):
             return 0
         for message in messages.pending(fleet.layout, agent.id):
             offer = (message.id, message.offer.get("at"), message.offer.get("turn_id"))
-            if message.state != MessageState.OFFERED or now - self._offers.setdefault(offer, now) < TIMEOUT_SECONDS:
+            if message.state != MessageState.OFFERED or now - seen.setdefault(offer, now) < TIMEOUT_SECONDS:
                 continue
             marks = delivery.marks(message)
             if not any(mark in said.text for said in transcript.backwards(agent.engine, path) for mark in marks):

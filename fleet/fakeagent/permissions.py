@@ -106,10 +106,9 @@ class Permissions:
             self._globs.append((tool, _glob(self._rooted(pattern))))
 
     def _rooted(self, pattern: str) -> str:
-        if pattern.startswith("//"):
-            return pattern[1:]
         if pattern.startswith("~/"):
             return os.path.expanduser(pattern)
+        # One slash is the working directory; of two, the second one is left and makes the path absolute.
         return os.path.join(self._cwd, pattern.removeprefix("./").removeprefix("/"))
 
     def _allows_command(self, command: str, mode: str) -> bool:

@@ -101,11 +101,12 @@ class Looker:
         except (FileNotFoundError, BadFile):
             reports = agent.engine != "command"
         newest = next((e for e in events if e.get("source") == "hook"), None)
+        status, number = self._how_ended(agent, pane) if pane is not None and pane.dead else (None, None)
         facts = Facts(
             pane=existence,
             pane_dead=pane.dead if pane else False,
-            exit_status=pane.dead_status if pane else None,
-            exit_signal=pane.dead_signal if pane else None,
+            exit_status=status,
+            exit_signal=number,
             running=self.running(agent),
             held=held,
             prompted=prompted,
@@ -117,6 +118,24 @@ class Looker:
             last_said=self._last_said(agent, events) if newest and newest["event"] in _LOG_DECIDES else None,
         )
         return Sight(agent, facts, judge(facts), pane)
+
+    def _how_ended(self, agent: Agent, pane: Pane) -> tuple[int | None, int | None]:
+        """
+        Exit status and signal of a dead pane's program.
+
+        tmux 3.3a may leave it a zombie, and its status untold, until the next of its children ends (15 of 60 runs);
+        the process table tells it meanwhile.
+        """
+        if pane.dead_status is not None or pane.dead_signal is not None:
+            return pane.dead_status, pane.dead_signal
+        try:
+            process = self.table().by_pid.get(agent.pid or 0)
+        except Unreachable:
+            return None, None
+        if process is None or process.wait_status is None or process.start != agent.pid_start:
+            return None, None
+        code = os.waitstatus_to_exitcode(process.wait_status)
+        return (code, None) if code >= 0 else (None, -code)
 
     def _settling(self, agent: Agent, newest: dict[str, object] | None) -> bool:
         """Whether the hook that reported *newest* may still be deciding: engines end one after that many seconds."""

@@ -33,6 +33,7 @@ class Process:
     zombie: bool
     cpu_seconds: float
     memory_bytes: int
+    wait_status: int | None = None  #: of a zombie: how it ended, as wait(2) would tell its parent
 
 
 class ProcessTable:
@@ -88,6 +89,7 @@ def _linux(pid: int | str) -> Process | None:
         pid=int(number), ppid=int(fields[1]), sid=int(fields[3]), start="linux-stat:" + fields[19].decode(),
         name=name.decode("utf-8", "replace"), zombie=fields[0] in (b"Z", b"X"),
         cpu_seconds=(int(fields[11]) + int(fields[12])) / _TICK, memory_bytes=int(fields[21]) * _PAGE,
+        wait_status=int(fields[49]) if fields[0] == b"Z" and len(fields) > 49 else None,
     )  # fmt: skip
 
 

@@ -9,6 +9,7 @@ import tempfile
 from pathlib import Path
 
 from fleet.app import Fleet
+from fleet.drain.lock import DrainLock
 from fleet.engines.catalog import engine
 from fleet.engines.screen import Box
 from fleet.errors import FleetError
@@ -192,6 +193,10 @@ class Yard:
         """A pass to which a hook that has not ended within HOOK_SECONDS (as a rule: ten) counts as dead."""
         plan = {"home": str(self.home), "hook_seconds": HOOK_SECONDS}
         return self.run("drain", *how, plan=plan, codes=(0, 1))
+
+    def quiet(self):
+        """Wait until no drain runs, as the hooks and commands start some."""
+        wait_for(lambda: not DrainLock(self.layout, self.fleet.clock).is_held(), SECONDS, "the end of all drains")
 
     # looking
 

@@ -91,6 +91,8 @@ CWD = "/home/dev/project"
         ("Write(//drafts/**)", "Write", "/drafts/../etc/passwd", False),
         ("Write(//drafts/**)", "Bash", "echo a > /drafts/b.md", True),
         ("Write(//drafts/**)", "Bash", "echo a > /other/b.md", False),
+        ("Write(/drafts/**)", "Write", f"{CWD}/drafts/b.md", True),
+        ("Write(/drafts/**)", "Write", "/drafts/b.md", False),
         ("Read(//docs/**)", "Read", "/docs/a.md", True),
         ("Read(//docs/**)", "Write", "/docs/a.md", False),
         ("nonsense(", "Bash", "rm x", False),
