@@ -14,6 +14,8 @@ _RULE = re.compile(r"^[─━]{10,}")
 _OPTION = re.compile(r"^\s*[❯>]?\s*\d+\.\s")
 _DIALOG = re.compile(r"Enter to confirm|Esc to cancel|Do you want to|Enter to select", re.IGNORECASE)
 GLYPH = "❯"
+#: The line above the composer while a turn runs: a spinner, a word, an ellipsis. Afterwards it has no ellipsis.
+_SPINNER = re.compile(r"^[·✢✳✶✻✽*∗] .*…")
 
 
 def ruled_composer(lines: list[str]) -> Composer:
@@ -25,6 +27,7 @@ def ruled_composer(lines: list[str]) -> Composer:
     if len(rules) >= 2 and text[rules[-2] + 1 : rules[-1]]:
         first = text[rules[-2] + 1]
         if first.startswith((GLYPH + "\u00a0", GLYPH)) and not _OPTION.match(first):
+            working = working or any(_SPINNER.match(line) for line in text[max(0, rules[-2] - 4) : rules[-2]])
             body = typed(rows[rules[-2] + 1 : rules[-1]], 2)
             return Composer(Box.TEXT if body else Box.EMPTY, body, working)
     bottom = text[-20:]

@@ -209,9 +209,13 @@ def _command(args):
 
 
 def strike(victim, plan):
-    """Kill what the plan names beside the program itself; how many processes that were."""
+    """Kill what the plan names beside the program itself: tmux, or the old or the new agent; how many processes."""
     from tests.crash import processes
 
+    if victim == "nobody":  # somebody else does something at that moment
+        import subprocess
+
+        return subprocess.run(plan["command"], check=True, capture_output=True).returncode
     if victim == "tmux":
         found = [pid for pid in processes.pids() if _is_server(pid, plan["socket"])]
         return processes.kill_and_wait([(pid, processes.identity(pid)[1]) for pid in found if processes.identity(pid)])

@@ -270,12 +270,16 @@ class Yard:
         assert sorted("fleet-" + one for one in ids) == self.sessions()
         assert [] == leftovers(self.layout, ids)
 
-    def check_resumed(self, document, *, processes_told=1):
-        """So many engine processes got the prompt that holds *document*, each once."""
-        told = [
-            sum(kind == "prompt" and document in text for kind, text in said) for said in self.transcripts().values()
-        ]
-        assert [1] * processes_told == [count for count in told if count]
+    def check_resumed(self, text, *, again=False):
+        """One engine process got the prompt that holds *text*, once; several did, each once, when *again*."""
+        told = [sum(kind == "prompt" and text in one for kind, one in said) for said in self.transcripts().values()]
+        told = [count for count in told if count]
+        assert {1} == set(told), told
+        assert again or len(told) == 1, told
+
+    def queued(self):
+        """What is in the queue."""
+        return [name for name in os.listdir(self.layout.queue) if name.endswith(".json")]
 
     def forget_transcripts(self):
         """Begin anew with what was said."""
