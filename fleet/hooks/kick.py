@@ -41,7 +41,10 @@ def kick(layout: Layout, config: dict[str, Any], wall: float) -> bool:
     devnull = [(os.POSIX_SPAWN_OPEN, fd, os.devnull, os.O_RDWR, 0) for fd in (0, 1, 2)]
     env = {str(k): str(v) for k, v in config["drain_env"].items()} | {"FLEET_HOME": layout.home}
     _close_on_exec()
-    os.posix_spawn(argv[0], argv, env, file_actions=devnull, setsid=True)
+    try:
+        os.posix_spawn(argv[0], argv, env, file_actions=devnull, setsid=True)
+    except NotImplementedError:  # a libc without POSIX_SPAWN_SETSID: a process group of its own has to do
+        os.posix_spawn(argv[0], argv, env, file_actions=devnull, setpgroup=0)
     os.close(os.open(stamp, os.O_WRONLY | os.O_CREAT | os.O_CLOEXEC, 0o600))
     os.utime(stamp, (wall, wall))
     return True

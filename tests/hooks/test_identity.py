@@ -73,3 +73,29 @@ def test_a_dead_parent_speaks_for_nobody():
 def test_the_search_ends():
     """At the top of the process tree, whoever stands there."""
     assert not speaks_for(2**22 + 1, 1)
+
+
+def test_ps_tells_the_same_as_proc():
+    """Where there is no /proc the answer comes from ps(1)."""
+    import os
+
+    from fleet.hooks import identity
+
+    assert identity.look_up(os.getpid()) == identity.ask_ps(os.getpid())
+    assert None is identity.ask_ps(2**22 + 1)
+
+
+@pytest.mark.parametrize(("parents", "mine"), [
+    ({7: ("codex", 42), 42: ("node", 1)}, True),
+    ({7: ("sh", 8), 8: ("codex", 42), 42: ("node", 1)}, True),
+    ({7: ("codex", 42), 42: ("claude", 1)}, False),
+    ({7: ("claude", 8), 8: ("bash", 42), 42: ("node", 1)}, False),
+    ({7: ("claude", 8), 8: ("claude", 42), 42: ("node", 1)}, False),
+])  # fmt: skip
+def test_a_wrapper_that_was_recorded_speaks_through_its_direct_child(monkeypatch, parents, mine):
+    """npm's node wrapper runs the native client as its child; a client behind a shell is another one."""
+    from fleet.hooks import identity
+
+    monkeypatch.setattr(identity, "look_up", parents.get)
+
+    assert mine == speaks_for(42, parent=7)

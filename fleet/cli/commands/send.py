@@ -15,6 +15,7 @@ import sys
 from fleet.cli import output
 from fleet.drain.carry import start_background
 from fleet.errors import EXIT_NO, EXIT_OK, EXIT_UNCONFIRMED, Refused, UsageError
+from fleet.formats.states import Turn
 from fleet.operate.sending import Result, Sent, result, send
 
 TYPE_CHECKING = False
@@ -64,10 +65,20 @@ def run(args: argparse.Namespace, fleet: Fleet) -> int:
         sent.append(one)
     if sent:
         start_background(fleet)
+    if not many and sent:
+        _tell_if_ended(fleet, sent[0])
     found = _wait(fleet, sent, args.wait)
     rows += [_row(one, found[one.message_id], args.wait) for one in sent]
     _print(rows, many=many, as_json=args.json)
     return _code([str(row["result"]) for row in rows])
+
+
+def _tell_if_ended(fleet: Fleet, sent: Sent) -> None:
+    """Nothing delivers to an engine that has ended: say so, and what would."""
+    agent = fleet.agents.get(sent.agent_id)
+    if agent is not None and fleet.looker().see(agent).state.turn in (Turn.EXITED, Turn.GONE):
+        output.say(f"fleet: note: the engine of {agent.id} has ended; the message waits")
+        output.say(f"hint: `fleet handoff {agent.id}` starts a successor, which gets it")
 
 
 def _take(words: list[str], what: str) -> str:
