@@ -80,7 +80,7 @@ class Fleet:
 
     def looker(self) -> Looker:
         """A new look at this host."""
-        return Looker(self.layout, self.journal, self.panes_on, self.socket, self.clock.wall)
+        return Looker(self.layout, self.journal, self.panes_on, lambda: self.socket, self.clock.wall)
 
     def drain_argv(self, *args: str) -> list[str]:
         """How another process starts a drain."""

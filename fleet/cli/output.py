@@ -20,8 +20,12 @@ def say(text: str) -> None:
 
 
 def data(value: Any) -> None:
-    """JSON on stdout."""
-    sys.stdout.write(json.dumps(value, indent=2, ensure_ascii=False).encode("utf-8", "replace").decode() + "\n")
+    """JSON on stdout; of an array one element a line, which is readable and a third of the cost."""
+    if isinstance(value, list) and value:
+        text = "[\n" + ",\n".join(json.dumps(one, ensure_ascii=False) for one in value) + "\n]"
+    else:
+        text = json.dumps(value, indent=2, ensure_ascii=False)
+    sys.stdout.write(text.encode("utf-8", "replace").decode() + "\n")
     sys.stdout.flush()
 
 

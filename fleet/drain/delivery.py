@@ -12,10 +12,10 @@ from dataclasses import dataclass
 from enum import Enum
 
 from fleet.engines.catalog import engine
-from fleet.engines.hook_settings import TIMEOUT_SECONDS
 from fleet.engines.screen import Box
 from fleet.errors import FleetError
 from fleet.formats import delivery, messages, transcript
+from fleet.formats.events import HOOK_SECONDS
 from fleet.formats.ids import is_id
 from fleet.formats.record import Held
 from fleet.formats.states import MessageState, Reason, Turn
@@ -62,6 +62,7 @@ class Deliveries:
     def __init__(self, fleet: Fleet) -> None:
         self._fleet = fleet
         self._backoffs: dict[str, Backoff] = {}
+        self._ended: set[str] = set()  #: agents that were looked at and have no engine any more
         self._offers: dict[str, dict[tuple[object, ...], float]] = {}  #: when each was first seen unanswered
 
     def waiting(self) -> list[str]:
@@ -77,7 +78,12 @@ class Deliveries:
             return []
         self._backoffs = {k: v for k, v in self._backoffs.items() if k in found}
         self._offers = {k: v for k, v in self._offers.items() if k in found}
+        self._ended &= found
         return sorted(found)
+
+    def pending(self) -> list[str]:
+        """Those of them that a drain waits for: an engine that has ended takes nothing until the operator acts."""
+        return [agent_id for agent_id in self.waiting() if agent_id not in self._ended]
 
     def seconds_left(self, agent_id: str) -> float:
         """How long until the agent may be tried again."""
@@ -104,8 +110,12 @@ class Deliveries:
         if agent is None or os.path.exists(fleet.layout.stop_order(agent_id)):
             return
         sight = look.see(agent)
+        if sight.facts.running is False:
+            self._ended.add(agent_id)
+            return
+        self._ended.discard(agent_id)
         waiting = [m for m in self._pending(agent_id) if m.state in (MessageState.NEW, MessageState.OFFERED)]
-        if not waiting or sight.pane is None or sight.pane.dead or sight.facts.held or not sight.facts.running:
+        if not waiting or sight.pane is None or sight.pane.dead or sight.facts.held or sight.facts.running is None:
             return
         if sight.pane.pid != agent.pid:
             return
@@ -156,7 +166,7 @@ class Deliveries:
         """
         Make messages new again that a hook was about to hand over when it died: none of their words came.
 
-        An engine waits TIMEOUT_SECONDS for a hook; what is not in its log by then will not come any more. That time
+        An engine waits HOOK_SECONDS for a hook; what is not in its log by then will not come any more. That time
         is this drain's own: a wall clock that jumps must not lead to a second delivery. The caller holds the record
         lock.
         """
@@ -166,7 +176,7 @@ class Deliveries:
             return 0
         for message in messages.pending(fleet.layout, agent.id):
             offer = (message.id, message.offer.get("at"), message.offer.get("turn_id"))
-            if message.state != MessageState.OFFERED or now - seen.setdefault(offer, now) < TIMEOUT_SECONDS:
+            if message.state != MessageState.OFFERED or now - seen.setdefault(offer, now) < HOOK_SECONDS:
                 continue
             marks = delivery.marks(message)
             if not any(mark in said.text for said in transcript.backwards(agent.engine, path) for mark in marks):

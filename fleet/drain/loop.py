@@ -107,7 +107,7 @@ class Loop:
 
     def is_idle(self) -> bool:
         """Whether nothing is left that a drain could do or should wait for."""
-        return not (self._stops.waiting() or self._handoffs.waiting() or self._deliveries.waiting())
+        return not (self._stops.waiting() or self._handoffs.waiting() or self._deliveries.pending())
 
     def is_settled(self) -> bool:
         """Whether all that is left waits for a retry, a turn to end or the operator."""

@@ -10,13 +10,14 @@ from __future__ import annotations
 import json
 import shlex
 
+from fleet.formats.events import HOOK_SECONDS
+
 TYPE_CHECKING = False
 if TYPE_CHECKING:
     from typing import Any
 
     from fleet.engines.base import Request
 
-TIMEOUT_SECONDS = 10
 EVENTS = (
     "SessionStart", "SessionEnd", "UserPromptSubmit", "Stop", "StopFailure", "PreCompact", "PostCompact",
     "Notification", "PermissionRequest",
@@ -38,7 +39,7 @@ def settings(request: Request, engine: str, extra: dict[str, Any] | None = None)
     ]  # fmt: skip
     hooks = {
         event: [{"hooks": [{"type": "command", "command": hook_command(request, engine, event),
-                            "timeout": TIMEOUT_SECONDS}]}]
+                            "timeout": HOOK_SECONDS}]}]
         for event in EVENTS
     }  # fmt: skip
     data: dict[str, Any] = {"hooks": hooks, "permissions": {"allow": allow}, **(extra or {})}

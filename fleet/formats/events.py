@@ -24,6 +24,7 @@ if TYPE_CHECKING:
     from typing import Any
 
 BLOCK_BYTES = 64 * 1024
+HOOK_SECONDS = 10  #: how long engines are told to wait for a hook; a report older than that is settled
 PROMPT_HEAD_CHARACTERS = 300
 
 

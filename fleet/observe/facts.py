@@ -4,11 +4,10 @@ from __future__ import annotations
 
 import os
 from dataclasses import dataclass
-from itertools import islice
 
-from fleet.engines.hook_settings import TIMEOUT_SECONDS
 from fleet.errors import BadFile, Unreachable
 from fleet.formats import launch, transcript
+from fleet.formats.events import HOOK_SECONDS
 from fleet.formats.states import Existence
 from fleet.formats.times import parse
 from fleet.model.judge import Facts, State, judge
@@ -17,13 +16,14 @@ from fleet.process.table import ProcessTable, read_table
 TYPE_CHECKING = False
 if TYPE_CHECKING:
     from collections.abc import Callable
+    from typing import Any
 
     from fleet.formats.layout import Layout
     from fleet.model.agent import Agent
     from fleet.model.panes import Pane, Panes, Snapshot
     from fleet.store.journal import Journal
 
-EVENTS = 40  #: how many of the newest events are looked at
+REPORTS = 12  #: how many of the newest reports of hooks are looked at
 LOG_TAIL_BYTES = 64 * 1024
 _ENDS = frozenset({"ended", "failed", "interrupt"})
 _LOG_DECIDES = frozenset({"UserPromptSubmit", "PermissionRequest", "HookActed", "PreCompact"})
@@ -47,7 +47,7 @@ class Looker:
         layout: Layout,
         journal: Journal,
         panes_on: Callable[[str], Panes],
-        socket: str,
+        socket: Callable[[], str],
         wall: Callable[[], float],
     ) -> None:
         self.layout = layout
@@ -61,7 +61,7 @@ class Looker:
 
     def snapshot(self, socket: str | None) -> Snapshot:
         """The panes of the server on *socket* (default: the configured one), asked once."""
-        where = socket or self._socket
+        where = socket or self._socket()
         if where not in self._snapshots:
             self._snapshots[where] = self._panes_on(where).snapshot()
         return self._snapshots[where]
@@ -91,7 +91,7 @@ class Looker:
         snapshot = self.snapshot(agent.socket)
         pane = snapshot.of_agent(agent.id, agent.pane_id, agent.server_pid)
         existence = Existence.UNKNOWN if snapshot.error else Existence.ALIVE if pane else Existence.GONE
-        events = list(islice(self._journal.newest_first(agent.id), EVENTS))
+        events = self._events(agent.id)
         held = reports = prompted = False
         try:
             start = launch.read(self.layout, agent.id)
@@ -119,6 +119,16 @@ class Looker:
         )
         return Sight(agent, facts, judge(facts), pane)
 
+    def _events(self, agent_id: str) -> list[dict[str, Any]]:
+        """The newest events, back to the REPORTS-th report of a hook."""
+        found, reports = [], 0
+        for event in self._journal.newest_first(agent_id):
+            found.append(event)
+            reports += event.get("source") == "hook"
+            if reports >= REPORTS:
+                break
+        return found
+
     def _how_ended(self, agent: Agent, pane: Pane) -> tuple[int | None, int | None]:
         """
         Exit status and signal of a dead pane's program.
@@ -140,7 +150,7 @@ class Looker:
     def _settling(self, agent: Agent, newest: dict[str, object] | None) -> bool:
         """Whether the hook that reported *newest* may still be deciding: engines end one after that many seconds."""
         then = parse(newest.get("ts")) if newest and newest["event"] == "Stop" else None
-        return then is not None and not agent.needs_input and self._wall() - then < TIMEOUT_SECONDS
+        return then is not None and not agent.needs_input and self._wall() - then < HOOK_SECONDS
 
     def _last_said(self, agent: Agent, events: list[dict[str, object]]) -> str | None:
         path = next((e["transcript_path"] for e in events if e.get("transcript_path")), agent.transcript_path)

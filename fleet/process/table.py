@@ -42,6 +42,7 @@ class ProcessTable:
     def __init__(self, processes: Iterable[Process]) -> None:
         self.by_pid = {p.pid: p for p in processes}
         self._children: dict[int, list[Process]] | None = None
+        self._sessions: dict[int, list[Process]] | None = None
 
     def is_running(self, pid: int | None, start: str | None) -> bool:
         """Whether that very process runs (a zombie does not). Without a start time the pid alone has to do."""
@@ -55,7 +56,12 @@ class ProcessTable:
         found = self.by_pid.get(leader)
         if found is not None and start is not None and found.start != start:
             return []
-        return [p for p in self.by_pid.values() if p.sid == leader and not p.zombie]
+        if self._sessions is None:
+            self._sessions = {}
+            for process in self.by_pid.values():
+                if not process.zombie:
+                    self._sessions.setdefault(process.sid, []).append(process)
+        return list(self._sessions.get(leader, ()))
 
     def tree(self, pids: Iterable[int]) -> list[Process]:
         """Those processes and all their descendants."""

@@ -18,7 +18,8 @@ def test_of_four_drains_exactly_one_works(yard, how):
     tasks = [f"task-{number}" for number in range(HANDOFFS)]
     for first in range(0, HANDOFFS, DRAINS):
         started = [yard.start(*yard.dispatch_args(task)) for task in tasks[first : first + DRAINS]]
-        assert [0] * DRAINS == [one.wait(SECONDS) for one in started]
+        outputs = [one.communicate(timeout=SECONDS)[0] for one in started]
+        assert [0] * DRAINS == [one.returncode for one in started], outputs
     documents = [yard.order(agent.id) for agent in yard.fleet.agents.living().agents]
     with yard.monitor(*tasks) as monitor:
         drains = [yard.start("drain", how) for _ in range(DRAINS)]

@@ -66,7 +66,7 @@ def test_commands_without_tmux_load_nothing_costly(argv):
 
 def test_listing_agents_does_not_load_libtmux():
     """`fleet list` makes one plain tmux call."""
-    assert not loaded_by("list") & {"libtmux", "psutil", "structlog", "watchfiles", "asyncio"}
+    assert not loaded_by("list") & {"libtmux", "psutil", "structlog", "watchfiles", "asyncio", "yaml"}
 
 
 @pytest.mark.parametrize("path", SCHEMAS, ids=lambda p: p.stem)
