@@ -11,7 +11,7 @@ from dataclasses import dataclass, field
 
 from fleet import resources
 from fleet.errors import BadFile, EnvironmentMissing, UsageError
-from fleet.formats.atomic import encode, read_bytes, write_file
+from fleet.formats.atomic import encode, read_bytes, read_object, write_file
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
@@ -28,6 +28,7 @@ class Settings:
     """Every setting by its dotted name, and where its value is from."""
 
     values: Mapping[str, Any]
+    files: YamlFiles
     sources: Mapping[str, str] = field(default_factory=dict)
     user_engines: Mapping[str, Mapping[str, Any]] = field(default_factory=dict)  #: what the user's file says of them
 
@@ -40,7 +41,7 @@ class Settings:
 
     def engine(self, name: str) -> Mapping[str, Any]:
         """The options of an engine: config/engines/<name>.yaml and the user's over them."""
-        known = _yaml(resources.config_file("engines", f"{name}.yaml"))
+        known = self.files.read(resources.config_file("engines", f"{name}.yaml"))
         return {**known, **self.user_engines.get(name, {})}
 
 
@@ -66,31 +67,72 @@ def load(layout: Layout, environ: Mapping[str, str]) -> Settings:
     Raises:
         UsageError: a file or variable holds something that cannot be a setting; names it.
     """
-    values = _flat(_yaml(resources.config_file("defaults.yaml")))
+    files = YamlFiles(layout)
+    values = _flat(files.read(resources.config_file("defaults.yaml")))
     sources = dict.fromkeys(values, "default")
     engines: dict[str, Mapping[str, Any]] = {}
     path = os.path.join(layout.home, "config.yaml")
     if os.path.exists(path):
-        own = _yaml(path)
+        own = files.read(path)
         for name, options in _map(path, own.pop("engines", None)).items():
             if name not in _engine_names():
                 raise UsageError(f"{path}: unknown engine {name!r}", hint=f"known: {', '.join(_engine_names())}")
-            engines[name] = _known(path, _map(path, options), _yaml(resources.config_file("engines", f"{name}.yaml")))
+            known = files.read(resources.config_file("engines", f"{name}.yaml"))
+            engines[name] = _known(path, _map(path, options), known)
         for name, value in _known(path, _flat(own), values).items():
             values[name], sources[name] = _typed(path, name, value, values[name]), path
     for variable, name in ENVIRONMENT.items():
         text = environ.get(variable)
         if text:
             values[name], sources[name] = _typed(variable, name, text, values[name]), variable
-    return Settings(values, sources, engines)
+    return Settings(values, files, sources, engines)
 
 
 def _engine_names() -> list[str]:
     return sorted(n.removesuffix(".yaml") for n in os.listdir(resources.config_file("engines")) if n.endswith(".yaml"))
 
 
-def _yaml(path: str) -> dict[str, Any]:
-    import yaml  # noqa: PLC0415  # 15 ms, paid only where settings are needed
+class YamlFiles:
+    """
+    Reads YAML files, and remembers what they said in `run/yaml-cache.json` while they stay as they are.
+
+    Importing a YAML parser and parsing costs more than making a tmux session.
+    """
+
+    def __init__(self, layout: Layout) -> None:
+        self._path = os.path.join(layout.run, "yaml-cache.json")
+        try:
+            self._known: dict[str, Any] = read_object(self._path)
+        except (FileNotFoundError, BadFile):
+            self._known = {}
+
+    def read(self, path: str) -> dict[str, Any]:
+        """
+        The names and values in *path*.
+
+        Raises:
+            UsageError: it cannot be read, or says something else.
+        """
+        try:
+            info = os.stat(path)
+        except OSError as e:
+            raise UsageError(f"cannot read {path}: {e.strerror}") from e
+        stamp = [info.st_mtime_ns, info.st_size, info.st_ino]
+        known = self._known.get(path)
+        if isinstance(known, dict) and known.get("stamp") == stamp and isinstance(known.get("data"), dict):
+            return dict(known["data"])
+        data = _parse(path)
+        self._known[path] = {"stamp": stamp, "data": data}
+        if os.path.isdir(os.path.dirname(self._path)):
+            try:
+                write_file(self._path, encode(self._known), sync=False)
+            except (OSError, TypeError, ValueError):
+                pass  # a cache that cannot be written is no cache
+        return dict(data)
+
+
+def _parse(path: str) -> dict[str, Any]:
+    import yaml  # noqa: PLC0415  # 15 ms, paid only where a file is new
 
     try:
         data = yaml.load(read_bytes(path), Loader=getattr(yaml, "CSafeLoader", yaml.SafeLoader))  # noqa: S506
@@ -151,7 +193,7 @@ def hook_config(settings: Settings, drain_argv: list[str], environ: Mapping[str,
             "FLEET_TMUX_BIN", "FLEET_MAX_SESSIONS")  # fmt: skip
     return {
         "schema_version": 1,
-        "windows": _yaml(resources.config_file("models.yaml"))["windows"],
+        "windows": settings.files.read(resources.config_file("models.yaml"))["windows"],
         "yellow_pct": settings["thresholds.yellow_pct"],
         "red_pct": settings["thresholds.red_pct"],
         "yellow_tokens": settings["thresholds.yellow_tokens"],

@@ -35,7 +35,7 @@ class _Session:
         status = self.process.poll()
         ended, killed = status is not None, status is not None and status < 0
         return Pane(f"${self.number}", f"@{self.number}", f"%{self.number}", self.process.pid, os.getpid(), ended,
-                    status if ended and not killed else None, -status if killed else None, False, 0,
+                    status if ended and not killed else None, -status if killed else None, False, 0, "3.4",
                     self.agent_id, session_name(self.agent_id), self.home)  # fmt: skip
 
 

@@ -49,9 +49,10 @@ class Dispatcher:
         """
         fleet = self._fleet
         limits.check_home(fleet.layout.home)
-        check_version(fleet.tmux_binary)
         check_socket(order.socket)
-        limits.check_sessions(fleet.looker().snapshot(order.socket), fleet.settings)
+        snapshot = fleet.looker().snapshot(order.socket)
+        check_version(fleet.tmux_binary, next((pane.version for pane in snapshot.panes), None))
+        limits.check_sessions(snapshot, fleet.settings)
         limits.check_memory(fleet.settings)
         limits.check_disk(fleet.layout.home, fleet.settings)
         plan = fleet.starter.plan(order)
@@ -60,11 +61,11 @@ class Dispatcher:
             with Lock(fleet.layout.task_lock(order.project, order.task_id)):
                 self._check_task(order)
                 undo.callback(launch.remove, fleet.layout, order.agent_id)
-                fleet.compile_hooks()
                 start = fleet.starter.journal(order, plan)
             undo.callback(remove_file, fleet.layout.record(order.agent_id))
             undo.callback(self._end, order)
             fleet.starter.hold(start)
+            fleet.compile_hooks()  # while the gate starts up: no hook runs before it opens
             agent = fleet.agents.get(order.agent_id)
             if agent is None or read_process(agent.pid or 0) is None:
                 raise Unreachable(f"the session {start['session']} vanished while it was made")

@@ -52,7 +52,14 @@ def check_memory(settings: Settings) -> None:
 
 
 def available_memory() -> int:
-    """Bytes of memory that can be had without swapping."""
+    """Bytes of memory that can be had without swapping: the kernel's own estimate, else psutil's."""
+    try:
+        with open("/proc/meminfo", encoding="ascii") as f:
+            for line in f:
+                if line.startswith("MemAvailable:"):
+                    return int(line.split()[1]) * 1024
+    except (OSError, ValueError):
+        pass
     import psutil  # noqa: PLC0415  # 10 ms, paid where an agent is started
 
     return int(psutil.virtual_memory().available)

@@ -35,6 +35,7 @@ class Pane:
     dead_signal: int | None
     in_mode: bool
     attached: int
+    version: str  #: the server's, "3.3a"
     mark: str  #: the agent id that fleet wrote on the session
     session: str
     home: str  #: the fleet home that made the session: two homes may share a server

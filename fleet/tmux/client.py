@@ -118,24 +118,34 @@ def missing() -> EnvironmentMissing:
     return EnvironmentMissing("tmux is not installed", hint="install tmux 3.2 or newer with your package manager")
 
 
-def check_version(binary: str = "tmux") -> str:
+def check_version(binary: str = "tmux", server: str | None = None) -> str:
     """
     tmux's version, "3.3a".
+
+    Args:
+        server: what a running server says of itself; without one the binary is asked.
 
     Raises:
         EnvironmentMissing: there is no tmux, or it is older than 3.2. A version that cannot be read passes.
     """
+    return _check(server or _ask_version(binary))
+
+
+def _check(version: str) -> str:
+    found = re.search(r"(\d+)\.(\d+)", version)
+    if found and (int(found[1]), int(found[2])) < OLDEST:
+        raise EnvironmentMissing(f"tmux {version} is too old", hint="fleet needs tmux 3.2 or newer")
+    return version
+
+
+def _ask_version(binary: str) -> str:
     if shutil.which(binary) is None:
         raise missing()
     try:
         done = subprocess.run([binary, "-V"], capture_output=True, text=True, timeout=TIMEOUT_SECONDS, check=False)
     except (OSError, subprocess.TimeoutExpired) as e:
         raise Unreachable(f"tmux -V did not answer: {e}") from e
-    version = done.stdout.strip().removeprefix("tmux ")
-    found = re.search(r"(\d+)\.(\d+)", version)
-    if found and (int(found[1]), int(found[2])) < OLDEST:
-        raise EnvironmentMissing(f"tmux {version} is too old", hint="fleet needs tmux 3.2 or newer")
-    return version
+    return done.stdout.strip().removeprefix("tmux ")
 
 
 def check_socket(socket: str) -> None:

@@ -35,7 +35,7 @@ ENTER = b"\r"
 #: Free text last: a session name and a path may hold anything but a newline.
 FORMAT = (
     "#{session_id}|#{window_id}|#{pane_id}|#{pane_pid}|#{pid}|#{pane_dead}|#{pane_dead_status}|#{pane_dead_signal}"
-    "|#{pane_in_mode}|#{session_attached}|#{@fleet_agent_id}|#{session_name}|#{@fleet_home}"
+    "|#{pane_in_mode}|#{session_attached}|#{version}|#{@fleet_agent_id}|#{session_name}|#{@fleet_home}"
 )
 
 
@@ -124,8 +124,8 @@ def parse(text: str) -> tuple[Pane, ...]:
     """The panes in what tmux printed; a line that does not fit is passed over."""
     panes = []
     for line in text.splitlines():
-        parts = line.split("|", 12)
-        if len(parts) != 13 or not (parts[3].isdigit() or (parts[3], parts[5]) == ("", "1")):
+        parts = line.split("|", FORMAT.count("|"))
+        if len(parts) != FORMAT.count("|") + 1 or not (parts[3].isdigit() or (parts[3], parts[5]) == ("", "1")):
             continue
         panes.append(
             Pane(
@@ -139,9 +139,10 @@ def parse(text: str) -> tuple[Pane, ...]:
                 dead_signal=_number(parts[7]),
                 in_mode=parts[8] not in ("", "0"),
                 attached=int(parts[9] or 0),
-                mark=parts[10],
-                session=parts[11],
-                home=parts[12],
+                version=parts[10],
+                mark=parts[11],
+                session=parts[12],
+                home=parts[13],
             )
         )
     return tuple(panes)

@@ -10,8 +10,8 @@ from fleet.formats.states import Existence
 from fleet.model.panes import Duplicate
 
 A, B = "aaaa1111", "bbbb2222"
-READER = ("import sys, tty; tty.setraw(0); sys.stdout.write('ready\\r\\n'); sys.stdout.flush(); "
-          "f = open(sys.argv[1], 'wb', 0); import os\nwhile True: f.write(os.read(0, 4096))")  # fmt: skip
+READER = ("import os, sys, tty; f = open(sys.argv[1], 'wb', 0); tty.setraw(0); sys.stdout.write('ready\\r\\n'); "
+          "sys.stdout.flush()\nwhile True: f.write(os.read(0, 4096))")  # fmt: skip
 
 
 def test_no_server_is_certainly_nothing(bench):
