@@ -22,8 +22,9 @@ if TYPE_CHECKING:
 
 #: Events that only an answer of the model to the prompt with that turn id can lead to.
 ANSWERS = frozenset({"Stop", "StopFailure", "PreToolUse", "PostToolUse", "PermissionRequest"})
-#: Events that belong to one prompt, so that another prompt's id in them says that the carrying one is over.
-TURNS = frozenset({"UserPromptSubmit", "Stop", "StopFailure"})
+#: Events that end a turn. Another turn's id in them says that the carrying prompt is over; in a UserPromptSubmit it
+#: does not: prompts that were queued fire one each, and become one turn under the last one's id (2.1.197).
+TURN_ENDS = frozenset({"Stop", "StopFailure"})
 SETTLED = frozenset({MessageState.DELIVERED, MessageState.UNCONFIRMED})
 MARK_CHARACTERS = 120
 
@@ -55,45 +56,58 @@ def judge(
         current: the log is known to hold all of the turn that *event* ends.
         keeps: what is logged goes out with every later request, also after an interrupt.
     """
-    same_turn = turn_id is not None and offer.get("turn_id") == turn_id
-    logged, answered, interrupted = _after(mark, said, stop=offer.get("via") == "stop", keeps=keeps)
-    if answered or (same_turn and event in ANSWERS and logged is not False):
+    log = _after(mark, said, stop=offer.get("via") == "stop", keeps=keeps)
+    same_turn = turn_id is not None and turn_id in (offer.get("turn_id"), log.turn_id)
+    if log.answered or (same_turn and event in ANSWERS and log.there is not False):
         return MessageState.DELIVERED
-    if same_turn and event == "Stop" and current and not logged:
+    if event == "Stop" and current and log.there is False:
         return MessageState.NEW  # the hook died between its note and its words: the model answered without them
-    if logged and keeps:
+    if log.there and keeps:
         return MessageState.OFFERED
-    if interrupted:
+    if log.interrupted:
         return MessageState.UNCONFIRMED if event else MessageState.OFFERED
     if event == "Interrupt" and same_turn:
         return MessageState.NEW
-    if event in TURNS and not same_turn and (turn_id is not None or event == "UserPromptSubmit"):
+    if event in TURN_ENDS and turn_id is not None and not same_turn:
         return MessageState.NEW
     return MessageState.OFFERED
 
 
-def _after(mark: tuple[str, ...], said: Iterable[Said], *, stop: bool, keeps: bool) -> tuple[bool | None, bool, bool]:
-    """
-    What the log says of an injection.
+class _Log:
+    """What the log says of an injection."""
 
-    Returns:
-        Whether it is there (None: the log is empty, or none that is read); whether the model spoke after it, unless
-        *keeps* with no other prompt between; whether it was interrupted there.
-    """
-    logged: bool | None = None
+    __slots__ = ("answered", "interrupted", "there", "turn_id")
+
+    def __init__(self) -> None:
+        self.there: bool | None = None  #: None: the log is empty, or none that is read
+        self.answered = False  #: the model spoke after it, with no other prompt between unless the log keeps all
+        self.interrupted = False  #: it was interrupted there
+        self.turn_id: str | None = None  #: the turn of the prompt that it came with
+
+
+def _after(mark: tuple[str, ...], said: Iterable[Said], *, stop: bool, keeps: bool) -> _Log:
+    """Read backwards to the injection, and on to the prompt that carried it; no further: the log may be long."""
+    log = _Log()
     answered = interrupted = False
-    for one in said:  # no further than needed: the log may be long
-        logged = False
+    for one in said:
+        if log.there:
+            if one.kind == "prompt":
+                log.turn_id = one.turn_id
+                break
+            continue
+        log.there = False
         if one.kind in ("assistant", "tool"):
             answered = True
         elif one.kind == "interrupt":
             interrupted = True
             answered = answered and keeps
         elif one.kind == ("feedback" if stop else "injected") and any(m in one.text for m in mark):
-            return True, answered, interrupted
+            log.there, log.answered, log.interrupted = True, answered, interrupted
+            if stop:
+                break
         elif one.kind == "prompt" and not keeps:
             answered = interrupted = False
-    return logged, False, False
+    return log
 
 
 def settle(

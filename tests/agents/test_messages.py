@@ -124,7 +124,6 @@ def test_escape_before_the_first_token(world):
     agent, message_id = cancelled_early(world, "esc")
 
     assert "delivered" == settled(world, message_id)
-    assert 2 == len(world.events(agent["id"], "Stop"))
     assert times(world, "[OPERATOR] despite the Esc")
 
 
@@ -162,6 +161,29 @@ def test_escape_in_the_stream(world):
 
     assert settled(world, sent["message_id"]) in ("delivered", "unconfirmed")
     assert 1 == len(offered(world, agent, sent["message_id"]))
+
+
+def test_prompts_that_were_queued_carry_a_message_once(world):
+    """Prompts typed into a busy Claude Code fire one UserPromptSubmit each and become one turn: no second offer."""
+    world.rules({"match": "second queued", "do": "STUB: say=both\nSTUB: usage=9000"})
+    agent = world.dispatch("queued", "hi\nSTUB: delay=4\nSTUB: say=ok\nSTUB: usage=9000", wait="accepted")
+    config = world.fleet_home / "run" / "hook-config.json"
+    config.write_text(json.dumps(json.loads(config.read_text()) | {"stop_blocks_in_a_row": 0}))
+    world.type(agent, "first queued")
+    world.type(agent, "second queued")
+    (world.fleet_home / "inbox" / f"{agent['id']}.md").write_text("with the queue")
+
+    world.until(lambda: len(world.events(agent["id"], "Stop")) == 2, "the queued turn ends")
+
+    assert 3 == len(world.events(agent["id"], "UserPromptSubmit"))
+    (path,) = world.until(lambda: list((world.fleet_home / "inbox" / "archive").rglob("*.json")), "it is settled")
+    message = json.loads(path.read_text())
+    assert "delivered" == message["state"]
+    assert 1 == len(offered(world, agent, message["message_id"]))
+    assert times(world, "[OPERATOR] with the queue")
+
+
+test_prompts_that_were_queued_carry_a_message_once.engines = ("fake", "claude-code")
 
 
 class HookKiller(threading.Thread):

@@ -160,7 +160,7 @@ def _belongs(folder, name, living):
         case ["inbox"]:
             return False
         case ["run"]:
-            return name in ("drain.lock", "hook-config.json", "drain.kicked")
+            return name != "drain.json"
         case _:
             return True
 

@@ -3,6 +3,7 @@
 import pytest
 
 from tests.crash.invariants import leftovers, wait_for
+from tests.crash.matrix import try_all
 from tests.crash.yard import SECONDS
 
 pytestmark = [pytest.mark.crash, pytest.mark.timeout(240)]
@@ -10,47 +11,52 @@ SHARDS = 2
 
 
 @pytest.mark.parametrize("shard", range(SHARDS))
-def test_a_dispatch_killed_after_any_effect_runs_or_leaves_nothing(yard, shard):
+def test_a_dispatch_killed_after_any_effect_runs_or_leaves_nothing(yards, shard):
     """One drain pass after the kill the recorded agent is at work, or no process, session or file is left."""
-    check(yard, "after", shard)
+    check(yards, "after", shard)
 
 
 @pytest.mark.full
-def test_a_dispatch_killed_before_any_effect_runs_or_leaves_nothing(yard):
+def test_a_dispatch_killed_before_any_effect_runs_or_leaves_nothing(yards):
     """As after it."""
-    check(yard, "before", None)
+    check(yards, "before", None)
 
 
-def check(yard, when, shard):
-    plan = yard.plan()
-    yard.run(*yard.dispatch_args("first"), plan=plan)
-    names = yard.effects(plan)
-    assert 40 < len(names)
-    # The first run also makes the folders; a kill between those leaves nothing that could matter.
-    plan = yard.plan(names={"second": "TASK"})
-    yard.run(*yard.dispatch_args("second"), plan=plan)
+def check(yards, when, shard):
+    yard = yards()
+    for _ in range(2):  # the first run also makes the folders, and what every later one finds
+        plan = yard.plan()
+        yard.run(*yard.dispatch_args(), plan=plan)
+        yard.run("stop", "t")
     names = [name for name in yard.effects(plan) if not name.startswith("fsync")]
-    yard.run("stop", "first", "second")
+    assert 20 < len(names)
     outcomes = set()
-    for number, at in list(enumerate(names))[slice(None) if shard is None else slice(shard, None, SHARDS)]:
-        task = f"task-{number}"
-        plan = yard.plan(at=at, when=when, names={task: "TASK"})
-        yard.run(*yard.dispatch_args(task, wait="started"), plan=plan, codes=(None,))
+
+    def make():
+        made = yards()
+        made.dispatch()
+        made.run("stop", "t")
+        made.forget_transcripts()
+        return made
+
+    def attempt(yard, at):
+        plan = yard.plan(at=at, when=when)
+        yard.run(*yard.dispatch_args(wait="started"), plan=plan, codes=(None,))
         yard.drain("--once")
-        found = [a for a in yard.fleet.agents.living().agents if a.task_id == task]
+        found = yard.fleet.agents.living().agents
         outcomes.add(len(found))
         if found:
-            wait_for(lambda: yard.at_work(task), SECONDS, f"an engine after {at}")
-            yard.settle(task)
-            yard.check_tidy((task,))
-            yard.check_resumed(f"begin\nSTUB: say=begun")
-            yard.run("stop", task)
+            wait_for(yard.at_work, SECONDS, "an engine")
+            yard.settle()
+            yard.check_tidy()
+            yard.check_resumed("begin\nSTUB: say=begun")
+            yard.run("stop", "t")
             yard.forget_transcripts()
-        assert [] == leftovers(yard.layout, ()), at
-        assert [] == yard.sessions() + yard.gates() + yard.at_work(task), at
-        yard.run(*yard.dispatch_args(task))
-        yard.run("stop", task)
-        yard.forget_transcripts()
+        assert [] == leftovers(yard.layout, ())
+        assert [] == yard.sessions() + yard.gates() + yard.at_work()
+
+    cases = names[slice(None) if shard is None else slice(shard, None, SHARDS)]
+    try_all(cases, make, attempt, state=lambda yard: yard.state())
     assert {0, 1} == outcomes
 
 

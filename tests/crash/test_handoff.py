@@ -10,11 +10,12 @@ import pytest
 from fleet.formats.states import Turn
 from tests.crash.effects import strike
 from tests.crash.invariants import wait_for
+from tests.crash.matrix import try_all
 from tests.crash.yard import SECONDS
 
 pytestmark = pytest.mark.crash
 
-SHARDS, FULL_SHARDS = 8, 4
+SHARDS, FULL_SHARDS = 4, 4
 OTHERS = ("tmux", "old", "new")
 #: One effect behind every step of the recovery table.
 STEPS = (
@@ -112,22 +113,20 @@ class Chain:
 
 
 def run(yards, shard, count, *, whens, victims, syncs):
-    """Every effect of the shard on a chain; a chain that broke is left alone and a new one begins."""
+    """Every effect of the shard, each in one handoff of a chain."""
     chain = Chain(yards())
     plan = chain.handoff()
     names = [name for name in chain.yard.effects(plan, looks=syncs) if syncs or not name.startswith(SYNC)]
     assert 60 < len(names)
-    cases = [(name, when, victim) for name in names for when in whens for victim in victims]
-    failed, missed = [], []
-    for at, when, victim in cases[shard::count]:
-        try:
-            plan = chain.handoff(at, when, victim)
-            if chain.yard.killed(plan) is None:
-                missed.append(at)
-        except (AssertionError, OSError, subprocess.SubprocessError) as e:
-            failed.append(f"{victim} killed {when} {at}: {e}\n{chain.yard.state() if not failed else ''}")
-            chain = Chain(yards())
-    assert not failed, f"{len(failed)} of {len(cases[shard::count])}\n" + "\n".join(failed)
+    cases = list(itertools.product(names, whens, victims))
+    missed = []
+
+    def attempt(bench, case):
+        plan = bench.handoff(*case)
+        if bench.yard.killed(plan) is None:
+            missed.append(case)
+
+    try_all(cases[shard::count], lambda: Chain(yards()), attempt, state=lambda bench: bench.yard.state())
     assert len(missed) <= len(cases) // 10, f"effects that never came again: {missed}"
 
 
@@ -142,10 +141,11 @@ def test_a_drain_killed_after_any_effect_is_carried_on_by_the_next_pass(yards, s
 @pytest.mark.parametrize("victim", ["tmux", "old", "new"])
 def test_whoever_else_is_killed_between_the_steps_the_work_goes_on(yards, victim):
     """Kill the tmux server, the old or the new agent at the steps of a handoff: the entry is carried out all the same."""
-    chain = Chain(yards())
-    for at in STEPS:
-        plan = chain.handoff(at, "after", victim)
-        assert chain.yard.killed(plan) is not None, at
+
+    def attempt(bench, at):
+        assert bench.yard.killed(bench.handoff(at, "after", victim)) is not None
+
+    try_all(STEPS, lambda: Chain(yards()), attempt, state=lambda bench: bench.yard.state())
 
 
 @pytest.mark.full

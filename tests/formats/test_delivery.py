@@ -19,6 +19,7 @@ BODY = "use the other branch"
 
 PROMPT = Said("prompt", "do it", "p1")
 NEXT = Said("prompt", "something else", "p2")
+MERGED = Said("prompt", "do it", "p2")
 INJECTED = Said("injected", f"[OPERATOR] {BODY}")
 FOREIGN = Said("injected", "a user's own hook said: use the other branch")
 FEEDBACK = Said("feedback", f"Stop hook feedback:\n[OPERATOR] {BODY}")
@@ -58,10 +59,10 @@ def test_a_turn_that_ends_without_the_message_in_its_log_never_had_it(message):
 
 
 def test_a_long_log_is_read_no_further_than_needed(message):
-    """What was said before the injection does not matter and is not looked at."""
+    """What was said before the prompt that carried it does not matter and is not looked at."""
 
     def said():
-        yield from (ANSWER, INJECTED)
+        yield from (ANSWER, INJECTED, PROMPT)
         raise AssertionError("read on")
 
     offer = {"via": "prompt", "turn_id": "p1"}
@@ -72,14 +73,18 @@ def test_a_long_log_is_read_no_further_than_needed(message):
     ("verdict", "event", "turn_id", "history"),
     [
         # an early Esc: the injection is in the log and the model never saw it
-        ("new", "UserPromptSubmit", "p2", [PROMPT, INJECTED]),
-        ("new", "UserPromptSubmit", "p2", [PROMPT, INJECTED, NEXT]),
-        ("new", "UserPromptSubmit", "p2", [ANSWER, PROMPT, INJECTED]),
+        ("offered", "UserPromptSubmit", "p2", [PROMPT, INJECTED]),
+        ("offered", "UserPromptSubmit", "p2", [PROMPT, INJECTED, NEXT]),
+        ("offered", "UserPromptSubmit", "p2", [ANSWER, PROMPT, INJECTED]),
         ("new", "Stop", "p2", [PROMPT, INJECTED, NEXT, ANSWER]),
         ("new", "StopFailure", "p2", [PROMPT, INJECTED, NEXT]),
+        # prompts that were queued became one turn under the last one's id
+        ("delivered", "Stop", "p2", [MERGED, INJECTED, NEXT, ANSWER]),
+        ("offered", "UserPromptSubmit", "p2", [MERGED, INJECTED]),
         # the hook died before it printed: nothing is in the log
-        ("new", "UserPromptSubmit", "p2", [PROMPT, ANSWER]),
-        ("new", "UserPromptSubmit", "p2", []),
+        ("new", "Stop", "p2", [PROMPT, ANSWER, NEXT, ANSWER]),
+        ("offered", "UserPromptSubmit", "p2", [PROMPT, ANSWER]),
+        ("offered", "UserPromptSubmit", "p2", []),
         # the model spoke after the injection
         ("delivered", "UserPromptSubmit", "p2", [PROMPT, INJECTED, ANSWER]),
         ("delivered", "UserPromptSubmit", "p2", [PROMPT, INJECTED, TOOL, RESULT]),
@@ -92,7 +97,7 @@ def test_a_long_log_is_read_no_further_than_needed(message):
         ("unconfirmed", "UserPromptSubmit", "p2", [PROMPT, INJECTED, ESC, ANSWER]),
         ("offered", "", None, [PROMPT, INJECTED, ESC]),
         # an interrupt of something later says nothing about it
-        ("new", "UserPromptSubmit", "p3", [PROMPT, INJECTED, NEXT, ANSWER, ESC]),
+        ("offered", "UserPromptSubmit", "p3", [PROMPT, INJECTED, NEXT, ANSWER, ESC]),
         # not decided yet
         ("offered", "UserPromptSubmit", "p1", [PROMPT, INJECTED]),
         ("offered", "Notification", "p1", [PROMPT, INJECTED]),
@@ -103,12 +108,12 @@ def test_a_long_log_is_read_no_further_than_needed(message):
         ("offered", "", None, [PROMPT, INJECTED, NEXT, ANSWER]),
         ("offered", "", None, []),
         # the same words in another hook's mouth are not the message
-        ("new", "UserPromptSubmit", "p2", [PROMPT, FOREIGN, ANSWER]),
-        ("new", "UserPromptSubmit", "p2", [PROMPT, INJECTED, NEXT, FOREIGN, ANSWER]),
+        ("offered", "UserPromptSubmit", "p2", [PROMPT, FOREIGN, ANSWER]),
+        ("offered", "UserPromptSubmit", "p2", [PROMPT, INJECTED, NEXT, FOREIGN, ANSWER]),
     ],
 )  # fmt: skip
 def test_a_message_that_came_with_a_prompt(message, verdict, event, turn_id, history):
-    """Only an answer to that very prompt delivers; another prompt first gives it back; an interrupt leaves it open."""
+    """Only an answer to that very prompt delivers; another turn's end gives it back; an interrupt leaves it open."""
     assert verdict == judge(message, "prompt", event, turn_id, history)
 
 
@@ -117,9 +122,9 @@ def test_a_message_that_came_with_a_prompt(message, verdict, event, turn_id, his
     [
         ("delivered", "UserPromptSubmit", "p2", [PROMPT, ANSWER, FEEDBACK, ANSWER]),
         ("delivered", "UserPromptSubmit", "p2", [PROMPT, ANSWER, FEEDBACK, TOOL, ESC]),
-        ("new", "UserPromptSubmit", "p2", [PROMPT, ANSWER, FEEDBACK]),
-        ("new", "UserPromptSubmit", "p2", [PROMPT, ANSWER, FEEDBACK, NEXT, ANSWER]),
-        ("new", "UserPromptSubmit", "p2", [PROMPT, INJECTED, ANSWER]),  # came with a prompt: some other offer
+        ("offered", "UserPromptSubmit", "p2", [PROMPT, ANSWER, FEEDBACK]),
+        ("offered", "UserPromptSubmit", "p2", [PROMPT, ANSWER, FEEDBACK, NEXT, ANSWER]),
+        ("offered", "UserPromptSubmit", "p2", [PROMPT, INJECTED, ANSWER]),  # came with a prompt: some other offer
         ("unconfirmed", "UserPromptSubmit", "p2", [PROMPT, ANSWER, FEEDBACK, ESC]),
         ("offered", "Notification", "p1", [PROMPT, ANSWER, FEEDBACK]),
         ("offered", "", None, [PROMPT, ANSWER]),
@@ -142,7 +147,7 @@ def test_a_message_that_blocked_a_stop(message, verdict, event, turn_id, history
         ("offered", "UserPromptSubmit", "p2", [PROMPT, INJECTED, ESC]),
         ("offered", "UserPromptSubmit", "p2", [PROMPT, INJECTED, ESC, NEXT]),
         ("delivered", "Stop", "p2", [PROMPT, INJECTED, ESC, NEXT, ANSWER]),
-        ("new", "UserPromptSubmit", "p2", [PROMPT, ESC, NEXT]),
+        ("offered", "UserPromptSubmit", "p2", [PROMPT, ESC, NEXT]),
     ],
 )
 def test_what_codex_has_logged_goes_out_with_its_next_request(message, verdict, event, turn_id, history):
@@ -205,7 +210,7 @@ def test_a_message_given_back_is_new_again_in_its_old_place(layout, agent_record
     """It keeps its turn among the others, and the failed offer is forgotten."""
     offered(layout, id_="00000000000000aa")
     messages.spool(layout, "a1b2c3d4", "00000000000000bb", "later", WALL)
-    assert [("00000000000000aa", "new")] == settle(layout, agent_record(), "UserPromptSubmit", "p2")
+    assert [("00000000000000aa", "new")] == settle(layout, agent_record(), "Stop", "p2")
     waiting = list(messages.pending(layout, "a1b2c3d4"))
     assert ["00000000000000aa", "00000000000000bb"] == [m.id for m in waiting]
     assert ["new", "new"] == [str(m.state) for m in waiting]
@@ -242,7 +247,7 @@ def test_which_engines_keep_what_they_have_logged(layout, agent_record, tmp_path
     ]
     log = tmp_path / "t.jsonl"
     log.write_text("".join(json.dumps(line) + "\n" for line in lines))
-    settle(layout, agent_record(engine=engine), "UserPromptSubmit", "p2", str(log))
+    settle(layout, agent_record(engine=engine), "Stop", "p2", str(log))
     assert [state] == [str(message.state) for message in messages.pending(layout, "a1b2c3d4")]
 
 
