@@ -9,13 +9,13 @@ from __future__ import annotations
 import functools
 import os
 from concurrent.futures import Future, ThreadPoolExecutor
-from dataclasses import dataclass, field
 
 from fleet.drain.delivery import Deliveries
 from fleet.drain.handoffs import Handoffs, Progress
 from fleet.drain.requests import Requests
 from fleet.drain.stops import Stops
 from fleet.drain.sweep import Sweep
+from fleet.drain.tally import Tally
 from fleet.drain.watcher import Watcher
 from fleet.errors import FleetError
 from fleet.formats.ids import is_id
@@ -31,17 +31,6 @@ if TYPE_CHECKING:
 MOVING_SECONDS = 0.025  #: between two ticks while something is on its way
 BLIND_SECONDS = 1.0  #: after a look that failed
 TYPISTS = 8  #: panes that are typed into at the same time
-
-
-@dataclass(slots=True)
-class Tally:
-    """What a run of the loop did."""
-
-    handoffs: int = 0
-    stops: int = 0
-    dead: int = 0
-    mended: int = 0
-    paused: set[str] = field(default_factory=set)  #: handoffs that wait for a retry
 
 
 class Loop:

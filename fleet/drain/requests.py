@@ -12,7 +12,7 @@ TYPE_CHECKING = False
 if TYPE_CHECKING:
     from typing import Any
 
-    from fleet.drain.loop import Tally
+    from fleet.drain.tally import Tally
     from fleet.formats.layout import Layout
 
 PREFIX, REQUEST, DONE = "pass-", ".request", ".done"
@@ -45,7 +45,7 @@ class Requests:
     def answer(self, nonces: list[str], tally: Tally) -> None:
         """Say what was done, then take the requests away."""
         for nonce in nonces:
-            write_file(self._path(nonce, DONE), encode(report(tally)), sync=False)
+            write_file(self._path(nonce, DONE), encode(tally.report()), sync=False)
             remove_file(self._path(nonce, REQUEST))
 
     def read_answer(self, nonce: str) -> dict[str, Any] | None:
@@ -60,14 +60,3 @@ class Requests:
     def withdraw(self, nonce: str) -> None:
         """Take a request back."""
         remove_file(self._path(nonce, REQUEST))
-
-
-def report(tally: Tally) -> dict[str, Any]:
-    """A tally as JSON."""
-    return {
-        "handoffs": tally.handoffs,
-        "stopped": tally.stops,
-        "dead_letters": tally.dead,
-        "mended": tally.mended,
-        "waiting_for_retry": len(tally.paused),
-    }

@@ -105,13 +105,19 @@ def lines_from_end(path: str, limit_bytes: int | None = None) -> Iterator[bytes]
         os.close(fd)
 
 
+def json_object(raw: bytes) -> dict[str, Any] | None:
+    """The JSON object on a line; None for a torn line or anything else."""
+    try:
+        data = json.loads(raw)
+    except (ValueError, RecursionError):
+        return None
+    return data if isinstance(data, dict) else None
+
+
 def read_from_end(path: str, limit_bytes: int | None = None) -> Iterator[dict[str, Any]]:
     """The events of *path*, newest first, going on into the rotated file; what is no event is skipped."""
     for one in (path, path + ".1"):
         for raw in lines_from_end(one, limit_bytes):
-            try:
-                data = json.loads(raw)
-            except (ValueError, RecursionError):
-                continue
-            if isinstance(data, dict) and isinstance(data.get("event"), str):
+            data = json_object(raw)
+            if data is not None and isinstance(data.get("event"), str):
                 yield data

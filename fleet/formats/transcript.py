@@ -10,7 +10,7 @@ from __future__ import annotations
 
 import json
 
-from fleet.formats.events import lines_from_end
+from fleet.formats.events import json_object, lines_from_end
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
@@ -45,7 +45,7 @@ def claude(path: str, limit_bytes: int = LOOK_BACK_BYTES) -> Iterator[Said]:
     for raw in lines_from_end(path, limit_bytes):
         if not any(mark in raw for mark in _TELLING):
             continue
-        data = _object(raw)
+        data = json_object(raw)
         if data is None or data.get("isSidechain") is True:
             continue
         if data.get("type") == "attachment":
@@ -103,7 +103,7 @@ def _text(content: object) -> str:
 def codex(path: str, limit_bytes: int = LOOK_BACK_BYTES) -> Iterator[Said]:
     """The conversation of a Codex rollout from its end backwards."""
     for raw in lines_from_end(path, limit_bytes):
-        data = _object(raw)
+        data = json_object(raw)
         payload = data.get("payload") if data else None
         if data is None or not isinstance(payload, dict):
             continue
@@ -156,11 +156,3 @@ def backwards(engine: str, path: object, limit_bytes: int = LOOK_BACK_BYTES) -> 
 def _time(data: dict[str, Any]) -> str | None:
     stamp = data.get("timestamp")
     return stamp if isinstance(stamp, str) else None
-
-
-def _object(raw: bytes) -> dict[str, Any] | None:
-    try:
-        data = json.loads(raw)
-    except (ValueError, RecursionError):
-        return None
-    return data if isinstance(data, dict) else None

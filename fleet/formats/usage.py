@@ -8,10 +8,9 @@ next answer. Codex 0.171.0 writes `token_count` events with the last request's u
 
 from __future__ import annotations
 
-import json
 import re
 
-from fleet.formats.events import lines_from_end
+from fleet.formats.events import json_object, lines_from_end
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
@@ -72,7 +71,7 @@ def claude(path: str, windows: Mapping[str, int]) -> Usage | None:
     for raw in lines_from_end(path, LOOK_BACK_BYTES):
         if b'"usage"' not in raw and b"compact_boundary" not in raw:
             continue
-        data = _object(raw)
+        data = json_object(raw)
         if data is None or data.get("isSidechain") is True:
             continue
         if data.get("type") == "system" and data.get("subtype") == "compact_boundary":
@@ -96,7 +95,7 @@ def codex(path: str, windows: Mapping[str, int]) -> Usage | None:
     for raw in lines_from_end(path, LOOK_BACK_BYTES):
         if b"token_count" not in raw and b'"compacted"' not in raw:
             continue
-        data = _object(raw)
+        data = json_object(raw)
         if data is None:
             continue
         if data.get("type") == "compacted":
@@ -124,11 +123,3 @@ def read(engine: str, path: object, windows: Mapping[str, int]) -> Usage | None:
     """The usage in the log of *engine*, or None when there is none to be had."""
     reader = READERS.get(engine)
     return reader(path, windows) if reader and isinstance(path, str) and path else None
-
-
-def _object(raw: bytes) -> dict[str, Any] | None:
-    try:
-        data = json.loads(raw)
-    except (ValueError, RecursionError):
-        return None
-    return data if isinstance(data, dict) else None

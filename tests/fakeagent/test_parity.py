@@ -776,7 +776,7 @@ def test_background_work_pauses_a_turn(client):
 def test_a_hook_that_leaves_its_output_open_holds_up_the_turn(client):
     """A child of a Stop hook that keeps the hook's stdout keeps the turn from ending."""
     it = client().ready()
-    it.hooks.said("Stop", f"(while [ ! -f {it.project}/go ]; do sleep 0.05; done) &\n")
+    it.hooks.said("Stop", f"(n=0; while [ ! -f {it.project}/go ] && [ $n -lt 400 ]; do sleep 0.05; n=$((n+1)); done) &\n")
     it.turn("start\nSTUB: say=x")
     it.pane.shows("running stop hook")
     (it.project / "go").touch()

@@ -85,9 +85,7 @@ def _until(args: argparse.Namespace, loop: Loop) -> Callable[[], bool] | None:
 
 
 def _report(args: argparse.Namespace, loop: Loop) -> int:
-    from fleet.drain.requests import report  # noqa: PLC0415
-
-    return _say_report(args, report(loop.tally))
+    return _say_report(args, loop.tally.report())
 
 
 def _say_report(args: argparse.Namespace, done: dict[str, int]) -> int:
