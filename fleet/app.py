@@ -76,7 +76,7 @@ class Fleet:
 
     def panes_on(self, socket: str) -> Panes:
         """The panes of the server on a socket."""
-        return TmuxPanes(self.tmux_on(socket))
+        return TmuxPanes(self.tmux_on(socket), self.clock)
 
     def looker(self) -> Looker:
         """A new look at this host."""

@@ -80,6 +80,11 @@ class MemoryPanes:
             os.close(session.master)
             session.process.wait(10)
 
+    def close(self, pane):
+        self._looking()
+        if pane.mark in {s.agent_id for s in self._sessions.values()}:
+            self.end(pane.mark)
+
     def _of(self, pane_id):
         self._looking()
         for session in self._sessions.values():
@@ -105,7 +110,7 @@ class MemoryPanes:
     def enter(self, pane_id):
         os.write(self._of(pane_id).master, b"\r")
 
-    def close(self):
+    def end_all(self):
         self.blind = False
         for session in list(self._sessions.values()):
             self.end(session.agent_id)

@@ -3,13 +3,22 @@
 from __future__ import annotations
 
 import argparse
+import errno
 import importlib
 import os
 import sys
 
 from fleet.cli import output
 from fleet.cli.table import COMMANDS
-from fleet.errors import EXIT_BUG, EXIT_INTERRUPTED, EXIT_OK, EXIT_USAGE, FleetError, UsageError
+from fleet.errors import (
+    EXIT_BUG,
+    EXIT_ENVIRONMENT,
+    EXIT_INTERRUPTED,
+    EXIT_OK,
+    EXIT_USAGE,
+    FleetError,
+    UsageError,
+)
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
@@ -18,6 +27,8 @@ if TYPE_CHECKING:
     from fleet.app import Fleet
 
 USAGE = "usage: fleet COMMAND [ARGUMENTS]   (fleet COMMAND --help tells more)"
+#: What a disk or a user's rights refuse: nothing of fleet's doing.
+ENVIRONMENT_ERRORS = frozenset({errno.ENOSPC, errno.EDQUOT, errno.EROFS, errno.EACCES, errno.EMFILE, errno.ENFILE})
 #: Commands whose arguments belong to another program.
 PASS_THROUGH = frozenset({"fake-agent"})
 
@@ -86,11 +97,21 @@ def main(argv: list[str]) -> int:
         return e.exit_code
     except KeyboardInterrupt:
         return EXIT_INTERRUPTED
-    except BrokenPipeError:
-        os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
-        return EXIT_OK
+    except OSError as e:
+        return _refused_by_the_system(e, argv, fleet)
     except Exception as e:  # noqa: BLE001  # the outermost edge: a bug is reported, never shown as a traceback
         return _bug(e, argv, fleet)
+
+
+def _refused_by_the_system(error: OSError, argv: list[str], fleet: Fleet | None) -> int:
+    if isinstance(error, BrokenPipeError):
+        os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
+        return EXIT_OK
+    if error.errno not in ENVIRONMENT_ERRORS:
+        return _bug(error, argv, fleet)
+    output.say(f"fleet: {error.strerror}" + (f": {error.filename}" if error.filename else ""))
+    output.say("hint: make room, or name another folder with FLEET_HOME; what was there is as it was")
+    return EXIT_ENVIRONMENT
 
 
 def _bug(error: Exception, argv: list[str], fleet: Fleet | None) -> int:
@@ -99,11 +120,14 @@ def _bug(error: Exception, argv: list[str], fleet: Fleet | None) -> int:
 
     folder = fleet.layout.logs if fleet and os.path.isdir(fleet.layout.logs) else tempfile.gettempdir()
     path = os.path.join(folder, f"fleet-bug-{os.getpid()}.log")
-    with open(path, "w", encoding="utf-8") as f:
-        f.write(f"fleet {version()}, Python {sys.version}\n{' '.join(argv[:1])}\n")
-        f.write("".join(traceback.format_exception(error)))
+    text = "".join(traceback.format_exception(error))
     output.say(f"fleet: a bug of fleet: {type(error).__name__}: {' '.join(str(error).split())}")
-    output.say(f"hint: please report it with {path}")
+    try:
+        with open(path, "w", encoding="utf-8") as f:
+            f.write(f"fleet {version()}, Python {sys.version}\n{' '.join(argv[:1])}\n{text}")
+        output.say(f"hint: please report it with {path}")
+    except OSError:
+        output.say(f"hint: please report it; the log {path} could not be written")
     return EXIT_BUG
 
 

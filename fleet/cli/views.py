@@ -33,6 +33,7 @@ def agent_view(sight: Sight, look: Looker) -> dict[str, Any]:
         "state_since": state.since,
         "background": state.background,
         "exit_status": state.exit_status,
+        "exit_signal": state.exit_signal,
         "context_pct": agent.context_pct,
         "pid": agent.pid,
         "tmux_session": agent.tmux_session,
@@ -83,8 +84,12 @@ def state_text(view: dict[str, Any]) -> str:
     text = str(view["state"])
     if view["reason"]:
         text += f" ({view['reason']})"
-    elif view["state"] == "exited" and view["exit_status"] is not None:
+    elif view["exit_signal"] is not None:
+        text += f" (signal {view['exit_signal']})"
+    elif view["exit_status"] is not None:
         text += f" ({view['exit_status']})"
     if view["background"]:
         text += f" +{view['background']}"
+    if view["inbox_pending"]:
+        text += " [mail]"
     return text

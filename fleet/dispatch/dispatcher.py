@@ -52,15 +52,16 @@ class Dispatcher:
         check_socket(order.socket)
         snapshot = fleet.looker().snapshot(order.socket)
         check_version(fleet.tmux_binary, next((pane.version for pane in snapshot.panes), None))
-        limits.check_sessions(snapshot, fleet.settings)
         limits.check_memory(fleet.settings)
         limits.check_disk(fleet.layout.home, fleet.settings)
         plan = fleet.starter.plan(order)
         with contextlib.ExitStack() as undo:
             self._overcome(order, undo)
-            with Lock(fleet.layout.task_lock(order.project, order.task_id)):
+            with Lock(fleet.layout.task_lock(order.project, order.task_id)), Lock(fleet.layout.limit_lock):
                 self._check_task(order)
+                limits.check_sessions(fleet.looker().snapshot(order.socket), fleet.settings, self._coming())
                 undo.callback(launch.remove, fleet.layout, order.agent_id)
+                undo.callback(remove_file, fleet.layout.task(order.dispatch_id))
                 start = fleet.starter.journal(order, plan)
             undo.callback(remove_file, fleet.layout.record(order.agent_id))
             undo.callback(self._end, order)
@@ -73,6 +74,17 @@ class Dispatcher:
         fleet.journal.tell(order.agent_id, "Dispatched", source="cli", task=order.task_id, engine=order.engine)
         fleet.starter.release(start)
         return Dispatched(agent, start["nonce"], plan)
+
+    def _coming(self) -> list[str]:
+        """The agents that other processes are starting right now."""
+        found = []
+        for agent_id in launch.ids(self._fleet.layout):
+            try:
+                if self._fleet.owner_lives(launch.read(self._fleet.layout, agent_id)):
+                    found.append(agent_id)
+            except (FileNotFoundError, BadFile):
+                continue
+        return found
 
     def _end(self, order: Order) -> None:
         with contextlib.suppress(Unreachable):

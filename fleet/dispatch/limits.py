@@ -10,15 +10,20 @@ from fleet.formats.ids import id_of_session
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
+    from collections.abc import Iterable
+
     from fleet.config import Settings
     from fleet.model.panes import Snapshot
 
 MEGABYTE = 1024 * 1024
 
 
-def check_sessions(snapshot: Snapshot, settings: Settings) -> None:
+def check_sessions(snapshot: Snapshot, settings: Settings, coming: Iterable[str] = ()) -> None:
     """
     Count the agents' sessions on the server.
+
+    Args:
+        coming: agents whose start is journaled and whose session may not be there yet.
 
     Raises:
         EnvironmentMissing: as many as allowed are there.
@@ -27,7 +32,8 @@ def check_sessions(snapshot: Snapshot, settings: Settings) -> None:
     if snapshot.error:
         raise Unreachable(f"cannot count the running agents: {snapshot.error}")
     allowed = int(settings["limits.max_sessions"])
-    found = sum(id_of_session(name) is not None for name in snapshot.by_session)
+    there = {id_of_session(name) for name in snapshot.by_session} - {None}
+    found = len(there | set(coming))
     if found >= allowed:
         raise EnvironmentMissing(
             f"{found} agents are there and {allowed} are allowed",

@@ -24,6 +24,7 @@ from fleet.formats import launch, texts
 from fleet.formats.atomic import write_file
 from fleet.formats.ids import new_id, session_name
 from fleet.formats.record import SCHEMA_VERSION
+from fleet.formats.states import Origin
 from fleet.formats.times import rfc3339
 from fleet.process.table import boot_id, own_identity, read_process
 
@@ -79,8 +80,9 @@ class Starter:
         """Write everything the start needs, the launch file first: it is how a crash is recognised; returns it."""
         argv, prompt_at = list(plan.argv), None
         path = self.layout.prompt(order.agent_id)
+        task = self.layout.task(order.dispatch_id) if order.origin == Origin.DISPATCH else path
         if order.prompt is not None and plan.takes_prompt:
-            argv, prompt_at = _with_prompt(argv, plan.prompt_prefix, order.prompt, path)
+            argv, prompt_at = _with_prompt(argv, plan.prompt_prefix, order.prompt, path, task)
         data: dict[str, Any] = {
             "schema_version": launch.SCHEMA_VERSION,
             "id": order.agent_id,
@@ -117,7 +119,8 @@ class Starter:
         }
         launch.write(self.layout, data)
         if order.prompt is not None:
-            write_file(path, order.prompt, sync=False)
+            for each in {path, task}:
+                write_file(each, order.prompt, sync=False)
         for name, content in plan.files.items():
             write_file(name, content, sync=False)
         return data
@@ -159,10 +162,18 @@ class Starter:
             self._journal.tell(start["id"], "Released", generation=start["generation"], nonce=start["nonce"])
 
 
-def _with_prompt(argv: list[str], prefix: list[str], prompt: bytes, path: str) -> tuple[list[str], int | None]:
-    """The arguments with a place for the prompt, or with words that name its file when it cannot be one."""
+def _with_prompt(
+    argv: list[str], prefix: list[str], prompt: bytes, path: str, task: str
+) -> tuple[list[str], int | None]:
+    """
+    The arguments with a place for the prompt, or with words that name a file when it cannot be one.
+
+    Args:
+        path: holds the prompt as long as the agent lives.
+        task: holds it as long as its dispatch is of interest: what words name may be read again by a successor.
+    """
     if b"\0" in prompt or len(prompt) > LONGEST_ARGUMENT_BYTES:
-        words = texts.prompt_in_file(path)
+        words = texts.prompt_in_file(task)
         if PROMPT in argv:
             return [words if a == PROMPT else path if a == PROMPT_FILE else a for a in argv], None
         return [path if a == PROMPT_FILE else a for a in argv] if PROMPT_FILE in argv else [*argv, *prefix, words], None

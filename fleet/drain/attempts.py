@@ -44,8 +44,11 @@ class Attempts:
 
     def seconds_left(self) -> float:
         """How long the next try has to wait."""
-        due = parse(self.data.get("next_attempt_at"))
-        return 0.0 if due is None else max(0.0, due - self._clock.wall())
+        due, set_at = parse(self.data.get("next_attempt_at")), parse(self.data.get("failed_at"))
+        now = self._clock.wall()
+        if due is None or (set_at is not None and now < set_at):  # the clock was set back: no pause outlives that
+            return 0.0
+        return max(0.0, due - now)
 
     def since(self, mark: str) -> float | None:
         """Seconds since something was marked; None when it was not. A clock set back counts as just now."""
@@ -70,8 +73,9 @@ class Attempts:
         count = self.count + 1
         base = settings.number("handoff.backoff_seconds") * 2 ** (count - 1)
         pause = min(base, settings.number("handoff.backoff_cap_seconds")) * random.uniform(0.75, 1.25)  # noqa: S311
-        due = rfc3339_ms(self._clock.wall() + pause)
-        self._set({"attempts": count, "last_error": error[:LAST_ERROR_CHARACTERS], "next_attempt_at": due})
+        now = self._clock.wall()
+        fields = {"failed_at": rfc3339_ms(now), "next_attempt_at": rfc3339_ms(now + pause)}
+        self._set({"attempts": count, "last_error": error[:LAST_ERROR_CHARACTERS], **fields})
 
     def note(self, error: str) -> None:
         """Say what the matter is, without counting or delaying anything."""

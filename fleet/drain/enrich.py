@@ -11,30 +11,45 @@ import re
 import subprocess
 
 from fleet.errors import BadFile
-from fleet.formats import handoff_doc, transcript
+from fleet.formats import handoff_doc, messages, transcript
 from fleet.formats.atomic import read_bytes, write_file
 from fleet.formats.handoff import MACHINE, machine
+from fleet.formats.states import MessageState
 from fleet.formats.texts import PLACEHOLDER, SECTIONS, WAKE_LINE
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
     from collections.abc import Sequence
 
+    from fleet.formats.layout import Layout
     from fleet.model.agent import Agent
     from fleet.process.ending import Stray
 
 GIT_SECONDS = 5.0
 SCREEN_LINES = 60
 PROMPTS, TOOLS, MESSAGES = 3, 15, 2
+OPERATOR = 20
 TEXT_CHARACTERS = 2000
 TOOL_CHARACTERS = 200
 SCREEN_WIDTH = 200
 _RULE = re.compile(r"([─━═-])\1{9,}")
 
 
-def enrich(document: str, agent: Agent, screen: Sequence[str], strays: Sequence[Stray] = ()) -> None:
+def enrich(
+    document: str,
+    agent: Agent,
+    screen: Sequence[str],
+    strays: Sequence[Stray] = (),
+    *,
+    task: str | None = None,
+    operator: Sequence[str] = (),
+) -> None:
     """
     Replace the document by a fuller one, atomically. Safe to repeat.
+
+    Args:
+        task: the file with the dispatch's first prompt: a successor of any generation must be able to read it.
+        operator: what the operator told the dispatch, oldest first; it stands in every document.
 
     Raises:
         BadFile: it cannot be read or is no handoff document.
@@ -53,19 +68,54 @@ def enrich(document: str, agent: Agent, screen: Sequence[str], strays: Sequence[
             machine("its last tool calls", "\n".join(f"- `{_line(t)}`" for t in said["tool"])),
         ],
         "Files Modified": [machine("git status and diff stat", git_facts(agent.cwd))],
+        "Key Decisions": [_operator(operator)],
         "Open Questions": [
             machine("processes it left running", "\n".join(f"- {s.name} (pid {s.pid})" for s in strays)),
         ],
         "Next Steps (prioritized)": [
+            _task(task),
             machine("the last prompts it was given, newest last", "\n\n".join(_quote(p) for p in said["prompt"])),
-            machine("its last screen", _fenced(list(screen)[-SCREEN_LINES:])),
+            machine("its last screen", _fenced(_screen(screen)[-SCREEN_LINES:])),
         ],
     }
     facts = {name: "\n\n".join(part for part in parts if part) for name, parts in known.items()}
-    whole = {name: own.get(name) or facts.get(name, "") for name in SECTIONS}
-    if "Open Questions" in own and strays:
-        whole["Open Questions"] = f"{own['Open Questions']}\n\n{facts['Open Questions']}"
+    always = {"Key Decisions": _operator(operator), "Next Steps (prioritized)": _task(task, short=True),
+              "Open Questions": facts["Open Questions"]}  # fmt: skip
+    whole = {name: facts.get(name, "") for name in SECTIONS}
+    whole |= {name: "\n\n".join(part for part in (body, always.get(name)) if part) for name, body in own.items()}
     write_file(document, handoff_doc.render(header, whole))
+
+
+def messages_of(fleet_layout: Layout, agents: Sequence[str]) -> list[str]:
+    """The delivered messages of *agents* (oldest agent first), the newest OPERATOR of them, oldest first."""
+    found = []
+    for agent_id in agents:
+        folder = os.path.join(fleet_layout.inbox_archive, agent_id)
+        for name in messages.names(folder):
+            try:
+                message = messages.read(os.path.join(folder, name))
+            except (FileNotFoundError, BadFile):
+                continue
+            if message.state == MessageState.DELIVERED:
+                found.append(message.body)
+    return found[-OPERATOR:]
+
+
+def _operator(bodies: Sequence[str]) -> str:
+    quoted = (_quote(body[:TEXT_CHARACTERS]) for body in bodies)
+    return machine("what the operator said, oldest first", "\n\n".join(quoted))
+
+
+def _task(path: str | None, *, short: bool = False) -> str:
+    """The task as it was first given: all of it where it is short, always where to read it."""
+    if path is None:
+        return ""
+    try:
+        text = read_bytes(path).decode("utf-8", "replace").strip()
+    except (FileNotFoundError, BadFile):
+        return ""
+    shown = "" if short else "\n\n" + _quote(text[:TEXT_CHARACTERS])
+    return machine(f"the task as it was first given, {len(text)} characters", f"All of it is in {path}{shown}")
 
 
 def _said(agent: Agent) -> dict[str, list[str]]:
@@ -101,6 +151,12 @@ def git_facts(cwd: str) -> str:
 def _git_environment() -> dict[str, str]:
     kept = {k: v for k, v in os.environ.items() if not k.startswith("GIT_")}
     return {**kept, "GIT_TERMINAL_PROMPT": "0", "GIT_OPTIONAL_LOCKS": "0", "LC_ALL": "C.UTF-8"}
+
+
+def _screen(lines: Sequence[str]) -> list[str]:
+    """A screen without tmux's own last words and with runs of empty lines made one."""
+    kept = [line for line in lines if not line.startswith("Pane is dead (")]
+    return [line for before, line in zip(["", *kept], kept, strict=False) if line.strip() or before.strip()]
 
 
 def _line(text: str) -> str:

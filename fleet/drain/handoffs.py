@@ -270,10 +270,28 @@ class Handoffs:
         if not launch.is_released(fleet.layout, parties.new_id, start["nonce"]) and old is not None:
             try:
                 left = strays(look.table(), old.id, fleet.layout.home, old.pid)
-                enrich.enrich(parties.entry["handoff_doc"], old, self._ender.save_screen(old, look), left)
+                enrich.enrich(
+                    parties.entry["handoff_doc"],
+                    old,
+                    self._ender.save_screen(old, look),
+                    left,
+                    task=fleet.layout.task(old.dispatch_id),
+                    operator=enrich.messages_of(fleet.layout, self._ancestors(old)),
+                )
             except (BadFile, OSError) as e:
                 fleet.journal.tell(parties.old_id, "NotEnriched", error=str(e))
         fleet.starter.release(start)
+
+    def _ancestors(self, agent: Agent) -> list[str]:
+        """The agents of the dispatch up to *agent*, oldest first."""
+        chain = [agent.id]
+        while agent.predecessor_id and agent.predecessor_id not in chain:
+            chain.append(agent.predecessor_id)
+            earlier = self._fleet.agents.archived(agent.predecessor_id)
+            if earlier is None:
+                break
+            agent = earlier
+        return chain[::-1]
 
     def _await(self, parties: Parties, attempts: Attempts) -> Progress:
         limit = self._fleet.settings.number("handoff.accept_seconds")
@@ -294,7 +312,8 @@ class Handoffs:
                 return Progress.MOVING
             screen = " ".join(" ".join(self._ender.save_screen(record, look)[-3:]).split())
         if parties.start is not None:
-            fleet.panes_on(parties.start["socket"]).end(parties.new_id)
+            panes = fleet.panes_on(parties.start["socket"])
+            panes.close(parties.pane) if parties.pane is not None else panes.end(parties.new_id)
             remove_file(fleet.layout.record(parties.new_id))
             for path in (fleet.layout.gate, fleet.layout.started):
                 remove_file(path(parties.new_id, parties.start["nonce"]))

@@ -95,7 +95,9 @@ class Sweep:
             fleet.starter.adopt(start, pane)  # an engine at work is never taken for a leftover
             return True
         if pane is not None:
-            fleet.panes_on(start["socket"]).end(agent_id)
+            fleet.panes_on(start["socket"]).close(pane)
+        if start["origin"] == Origin.DISPATCH:
+            remove_file(fleet.layout.task(start["dispatch_id"]))
         fleet.journal.tell(agent_id, "TakenBack", origin=start["origin"])
         fleet.journal.archive(agent_id)
         launch.remove(fleet.layout, agent_id)
@@ -218,7 +220,7 @@ class Sweep:
                 if not pane.dead and self._look.table().session(pane.pid, None):
                     continue
                 try:
-                    fleet.panes_on(socket).end(pane.mark)
+                    fleet.panes_on(socket).close(pane)
                     count += 1
                 except Unreachable:
                     continue

@@ -17,7 +17,7 @@ from fleet.engines import hook_settings
 from fleet.engines.base import Obstacle, Plan, git_roots, locate, parents, read_json
 from fleet.engines.ruled import ruled_composer
 from fleet.errors import Refused
-from fleet.formats.atomic import write_file
+from fleet.formats.atomic import Lock, write_file
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
@@ -52,7 +52,7 @@ class ClaudeCode:
         argv = [locate(str(options["binary"]), request.env, "Claude Code")]
         path = request.layout.settings(request.agent_id)
         argv += ["--settings", path, "--session-id", request.conversation_id]
-        extra: dict[str, Any] = {}
+        extra: dict[str, Any] = {"disableAgentView": True}
         if request.model:
             argv += ["--model", request.model]
         if options["bypass_permissions"]:
@@ -67,6 +67,7 @@ class ClaudeCode:
         return Plan(
             argv=argv,
             prompt_prefix=["--"],
+            env={"CLAUDE_CODE_DISABLE_AGENT_VIEW": "1"},
             files={path: hook_settings.settings(request, NAME, extra)},
             hooks=not silenced,
             conversation_id=request.conversation_id,
@@ -85,7 +86,7 @@ class ClaudeCode:
                 Obstacle(
                     f"Claude Code does not trust {request.cwd} yet",
                     "dispatch with --trust, or run `claude` there once and answer its question",
-                    functools.partial(add_trust, path, os.path.realpath(request.cwd)),
+                    functools.partial(add_trust, path, os.path.realpath(request.cwd), request.layout.trust_lock),
                 )
             )
         key = env.get("ANTHROPIC_API_KEY", "")
@@ -127,28 +128,33 @@ def is_trusted(state: Mapping[str, Any], cwd: str) -> bool:
     return any(_map(projects.get(folder)).get("hasTrustDialogAccepted") is True for folder in folders)
 
 
-def add_trust(path: str, folder: str) -> Callable[[], None]:
+def add_trust(path: str, folder: str, lock: str) -> Callable[[], None]:
     """
     Write Claude Code's own trust record for *folder*, keeping everything else; returns what takes it back.
+
+    Args:
+        lock: held for each read-modify-write, so that dispatches at the same time do not undo each other.
 
     Raises:
         Refused: the state file is not what it should be; it was left alone.
     """
     target = os.path.realpath(path)
-    state = read_json(target)
-    if state is None:
-        if os.path.exists(target):
-            raise Refused(f"{path} is not a JSON object; it was left alone")
-        state = {}
-    before = _map(_map(state.get("projects")).get(folder)).get("hasTrustDialogAccepted")
-    if before is True:
-        return lambda: None
-    _set_trust(target, state, folder, accepted=True)
+    with Lock(lock):
+        state = read_json(target)
+        if state is None:
+            if os.path.exists(target):
+                raise Refused(f"{path} is not a JSON object; it was left alone")
+            state = {}
+        before = _map(_map(state.get("projects")).get(folder)).get("hasTrustDialogAccepted")
+        if before is True:
+            return lambda: None
+        _set_trust(target, state, folder, accepted=True)
 
     def undo() -> None:
-        now = read_json(target)
-        if now is not None:
-            _set_trust(target, now, folder, accepted=before)
+        with Lock(lock):
+            now = read_json(target)
+            if now is not None:
+                _set_trust(target, now, folder, accepted=before)
 
     return undo
 

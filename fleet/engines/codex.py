@@ -63,12 +63,18 @@ def hook_flags(commands: Mapping[str, str]) -> list[str]:
             "event_name": key,
             "hooks": [{"async": False, "command": command, "timeout": seconds, "type": "command"}],
         }
-        digest = hashlib.sha256(json.dumps(identity, sort_keys=True, separators=(",", ":")).encode()).hexdigest()
-        name = json.dumps(f"/<session-flags>/config.toml:{key}:0:0")
+        exact = json.dumps(identity, sort_keys=True, separators=(",", ":"), ensure_ascii=False)
+        digest = hashlib.sha256(exact.encode()).hexdigest()
+        name = _toml(f"/<session-flags>/config.toml:{key}:0:0")
         state.append(f'{name}={{trusted_hash="sha256:{digest}"}}')
-        entry = f'[{{hooks=[{{type="command",command={json.dumps(command)},timeout={seconds}}}]}}]'
+        entry = f'[{{hooks=[{{type="command",command={_toml(command)},timeout={seconds}}}]}}]'
         flags += ["-c", f"hooks.{event}={entry}"]
     return [*flags, "-c", f"hooks.state={{{','.join(state)}}}"]
+
+
+def _toml(text: object) -> str:
+    """A TOML basic string: JSON's escapes, but no surrogate pairs, which TOML does not know."""
+    return json.dumps(str(text), ensure_ascii=False).replace("\x7f", "\\u007f")
 
 
 def user_config(env: Mapping[str, str]) -> dict[str, Any]:
@@ -106,10 +112,10 @@ class Codex:
         config = user_config(request.env)
         roots = _map(config.get("sandbox_workspace_write")).get("writable_roots")
         writable = [*(roots if isinstance(roots, list) else []), request.layout.drafts]
-        argv += ["-c", f"sandbox_workspace_write.writable_roots={json.dumps(writable)}"]
+        argv += ["-c", f"sandbox_workspace_write.writable_roots=[{','.join(map(_toml, writable))}]"]
         if request.trust:
             for folder in trust_folders(request.cwd):
-                argv += ["-c", f'projects.{json.dumps(folder)}.trust_level="trusted"']
+                argv += ["-c", f'projects.{_toml(folder)}.trust_level="trusted"']
         if request.model:
             argv += ["--model", request.model]
         if options["bypass_permissions"]:

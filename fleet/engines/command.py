@@ -6,6 +6,8 @@ FLEET_PROMPT_FILE names that file in any case.
 
 from __future__ import annotations
 
+import os
+
 from fleet.engines.base import Plan, locate
 from fleet.engines.screen import Box, Composer, cells, plain
 from fleet.errors import UsageError
@@ -16,6 +18,12 @@ if TYPE_CHECKING:
 
 NAME = "command"
 PROMPT, PROMPT_FILE = "{prompt}", "{prompt_file}"
+
+
+def _located(program: str, request: Request) -> str:
+    """A path as it is meant from the working directory, or what PATH has for a name."""
+    where = os.path.join(request.cwd, program) if "/" in program else program
+    return locate(where, request.env, program)
 
 
 class Command:
@@ -32,7 +40,7 @@ class Command:
             )
         program, *rest = request.command
         return Plan(
-            argv=[program if "/" in program else locate(program, request.env, program), *rest],
+            argv=[_located(program, request), *rest],
             takes_prompt=PROMPT in rest or PROMPT_FILE in rest,
             env={"FLEET_PROMPT_FILE": request.layout.prompt(request.agent_id)},
             hooks=False,

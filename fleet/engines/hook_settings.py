@@ -36,6 +36,7 @@ def settings(request: Request, engine: str, extra: dict[str, Any] | None = None)
         f"Edit(/{layout.draft(request.agent_id)})", f"Write(/{layout.draft(request.agent_id)})",
         f"Edit(/{layout.drafts}/**)", f"Write(/{layout.drafts}/**)", f"Read(/{layout.drafts}/**)",
         f"Read(/{layout.handoffs}/**)", f"Read(/{layout.bodies}/**)", f"Read(/{layout.prompt(request.agent_id)})",
+        f"Read(/{layout.tasks}/**)",
     ]  # fmt: skip
     hooks = {
         event: [{"hooks": [{"type": "command", "command": hook_command(request, engine, event),

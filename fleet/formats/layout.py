@@ -12,6 +12,7 @@
     events/<id>.jsonl (.1 after rotation)  what happened                 events/archive/
     launch/<id>.json, .settings.json, .prompt, .<nonce>.open, .<nonce>.started      how the agent is started (0600)
     screens/<id>.txt                       the last screen of an ended agent
+    tasks/<dispatch>.md                    the first prompt of a dispatch, as it was given
     logs/                                  fleet's own logs              run/  locks, the compiled hook configuration
 """
 
@@ -24,7 +25,7 @@ from fleet.formats.atomic import ensure_dir
 FOLDERS = (
     "agents", "agents/archive", "agents/.locks", "queue", "queue/attempts", "queue/dead", "handoffs", "drafts",
     "inbox", "inbox/archive", "inbox/bodies", "inbox/ops", "events", "events/archive", "launch", "screens",
-    "logs", "run",
+    "tasks", "logs", "run",
 )  # fmt: skip
 
 
@@ -46,9 +47,12 @@ class Layout:
         self.events = os.path.join(home, "events")
         self.launch = os.path.join(home, "launch")
         self.screens = os.path.join(home, "screens")
+        self.tasks = os.path.join(home, "tasks")
         self.logs = os.path.join(home, "logs")
         self.run = os.path.join(home, "run")
         self.hook_config = os.path.join(home, "run", "hook-config.json")
+        self.trust_lock = os.path.join(home, "run", "locks", "trust.lock")
+        self.limit_lock = os.path.join(home, "run", "locks", "limit.lock")
         self.drain_lock = os.path.join(home, "run", "drain.lock")
 
     def make(self) -> None:
@@ -123,6 +127,10 @@ class Layout:
     def started(self, agent_id: str, nonce: str) -> str:
         """Exists as soon as the launcher is about to become the engine: the prompt has gone out."""
         return os.path.join(self.launch, f"{agent_id}.{nonce}.started")
+
+    def task(self, dispatch_id: str) -> str:
+        """The first prompt of a dispatch: its successors may need it as long as there are documents."""
+        return os.path.join(self.tasks, dispatch_id + ".md")
 
     def screen(self, agent_id: str) -> str:
         """The last screen of an ended agent."""

@@ -68,6 +68,7 @@ class State:
     since: str | None = None  #: the time of the event that it rests on
     background: int = 0  #: background tasks that the engine named at its last Stop
     exit_status: int | None = None
+    exit_signal: int | None = None
 
 
 def judge(facts: Facts) -> State:
@@ -96,7 +97,10 @@ def _ended(facts: Facts) -> State | None:
     if facts.pane_dead:
         how = f" with signal {facts.exit_signal}" if facts.exit_signal else f" with status {facts.exit_status}"
         evidence = "ended" + (how if facts.how_known else "")
-        return State(turn=Turn.EXITED, source="pane", evidence=evidence, exit_status=facts.exit_status)
+        return State(
+            turn=Turn.EXITED, source="pane", evidence=evidence, exit_status=facts.exit_status,
+            exit_signal=facts.exit_signal,
+        )  # fmt: skip
     return None
 
 

@@ -51,17 +51,22 @@ class Snapshot:
 
     def of_agent(self, agent_id: str, pane_id: str | None = None, server_pid: int | None = None) -> Pane | None:
         """
-        The agent's pane: the recorded one, else the first of the session with its pre-allocated name.
+        The agent's pane.
+
+        The recorded one, wherever a person has moved it and whatever they call its session now; without a record the
+        first of the session with its pre-allocated name or its mark.
 
         A pane id counts only on the server that gave it: another server gives the same ids again.
         """
-        panes = self.by_session.get(f"fleet-{agent_id}", [])
-        for pane in panes:
-            if pane.pane_id == pane_id and server_pid in (None, pane.server_pid):
-                return pane
-        if pane_id is not None and any(p.server_pid == server_pid for p in panes):
-            return None  # a person closed the agent's own pane and kept another one of its session
-        return panes[0] if panes else None
+        if pane_id is not None:
+            for pane in self.panes:
+                if pane.pane_id == pane_id and server_pid in (None, pane.server_pid):
+                    return pane
+            if any(pane.server_pid == server_pid for pane in self.panes):
+                return None  # a person closed it, and kept others beside it
+        named = self.by_session.get(f"fleet-{agent_id}", [])
+        marked = [pane for pane in self.panes if pane.mark == agent_id]
+        return next(iter([*named, *marked]), None)
 
 
 def snapshot_of(panes: Sequence[Pane]) -> Snapshot:
@@ -95,7 +100,17 @@ class Panes(Protocol):
         """
 
     def end(self, agent_id: str) -> None:
-        """Remove the agent's session; one that is not there is fine. Raises Unreachable without an answer."""
+        """Remove the session `fleet-<id>`; one that is not there is fine. Raises Unreachable without an answer."""
+
+    def close(self, pane: Pane) -> None:
+        """
+        Remove an agent's pane; one that is not there is fine.
+
+        What a person opened beside it stays, in a session that is no longer ours: without marks, renamed.
+
+        Raises:
+            Unreachable: the server did not answer.
+        """
 
     def capture(self, pane_id: str, *, styled: bool = False, history: int = 0) -> list[str]:
         """

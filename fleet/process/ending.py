@@ -9,7 +9,14 @@ from __future__ import annotations
 import os
 from dataclasses import dataclass
 
-from fleet.process.table import Process, ProcessTable, environment_marks, read_process
+from fleet.process.table import (
+    Process,
+    ProcessTable,
+    arguments_of,
+    environment_marks,
+    program_of,
+    read_process,
+)
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
@@ -20,10 +27,33 @@ NOT_OURS = frozenset({"tmux", "tmux: server", "tmux: client"})
 
 def signal_session(table: ProcessTable, leader: int | None, start: str | None, number: signal.Signals) -> list[int]:
     """Send *number* to every living process of that session; the pids that got it. Safe to repeat."""
+    return signal_processes(table.session(leader, start), number)
+
+
+def kin(table: ProcessTable, agent_id: str, home: str, leader: int | None, program: str) -> list[Process]:
+    """
+    Engines of the agent in sessions of their own: its program, with its environment marks.
+
+    A nested client in the agent's shell is one (its tools have sids of their own), and so is a conversation that the
+    client moved to the background. The client's daemon is not: it may serve the person's other conversations.
+    """
+    found = []
+    for process in table.by_pid.values():
+        if process.sid == leader or process.zombie or program_of(process.pid) != program:
+            continue
+        marks = environment_marks(process.pid) or {}
+        its_own = (marks.get("FLEET_AGENT_ID"), marks.get("FLEET_HOME")) == (agent_id, home)
+        if its_own and "daemon" not in arguments_of(process.pid)[1:2]:
+            found.append(process)
+    return found
+
+
+def signal_processes(processes: list[Process], number: signal.Signals) -> list[int]:
+    """Send *number* to those very processes; the pids that got it."""
     hit = []
-    for process in table.session(leader, start):
+    for process in processes:
         now = read_process(process.pid)
-        if now is None or now.start != process.start or now.sid != process.sid:
+        if now is None or now.start != process.start:
             continue
         try:
             os.kill(process.pid, number)

@@ -155,6 +155,23 @@ def environment_marks(pid: int) -> dict[str, str] | None:
     return {name: value for name, _, value in pairs}
 
 
+def program_of(pid: int) -> str | None:
+    """The file that a process runs; None where that cannot be read."""
+    try:
+        return os.readlink(f"/proc/{pid}/exe")
+    except OSError:
+        return None
+
+
+def arguments_of(pid: int) -> list[str]:
+    """A process's arguments; empty where they cannot be read."""
+    try:
+        with open(f"/proc/{pid}/cmdline", "rb") as f:
+            return f.read().decode("utf-8", "replace").split("\0")[:-1]
+    except OSError:
+        return []
+
+
 def boot_id() -> str:
     """What changes with every boot of this machine."""
     try:

@@ -23,7 +23,7 @@ OLDEST = (3, 2)
 SOCKET_PATH_BYTES = 103  #: macOS allows 104 with the closing NUL, Linux 108
 TIMEOUT_SECONDS = 10.0
 
-_NO_SESSION = re.compile(r"can't find (?:session|window|pane)|session not found")
+_NO_SESSION = re.compile(r"can't find (?:session|window|pane)|no such session|session not found")
 _NO_SERVER = re.compile(
     r"no server running on|error connecting to .*\((?:No such file or directory|Connection refused)\)"
 )

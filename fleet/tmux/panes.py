@@ -17,8 +17,9 @@ from __future__ import annotations
 
 import os
 
+from fleet.clock import SystemClock
 from fleet.errors import Unreachable
-from fleet.formats.ids import session_name
+from fleet.formats.ids import id_of_session, session_name
 from fleet.model.panes import Duplicate, Pane, Snapshot, snapshot_of
 from fleet.tmux.client import is_absent, is_no_server
 
@@ -26,11 +27,16 @@ TYPE_CHECKING = False
 if TYPE_CHECKING:
     from collections.abc import Mapping, Sequence
 
+    from fleet.clock import Clock
     from fleet.formats.states import Existence
     from fleet.tmux.client import Tmux
 
 WIDTH, HEIGHT = 220, 50
 ENTER = b"\r"
+
+#: What a client says that met a server just going away with its last session. Nothing was made then.
+_GOING = "server exited unexpectedly"
+GOING_TRIES, GOING_SECONDS = 10, 0.05
 
 #: Free text last: a session name and a path may hold anything but a newline.
 FORMAT = (
@@ -42,8 +48,9 @@ FORMAT = (
 class TmuxPanes:
     """One tmux server."""
 
-    def __init__(self, tmux: Tmux) -> None:
+    def __init__(self, tmux: Tmux, clock: Clock | None = None) -> None:
         self.tmux = tmux
+        self._clock = clock or SystemClock()
         self.socket = tmux.socket
         self._raw_flag = True  #: this tmux knows `paste-buffer -S`, as far as is known
 
@@ -69,13 +76,20 @@ class TmuxPanes:
         target = f"={name}:"
         pairs = [part for key, value in environment.items() for part in ("-e", f"{key}={value}")]
         binary = None if self.tmux.binary == "tmux" else self.tmux.binary
-        answer = libtmux.Server(socket_path=self.socket, tmux_bin=binary).cmd(
+        server = libtmux.Server(socket_path=self.socket, tmux_bin=binary)
+        command = (
             "new-session", "-d", "-P", "-F", FORMAT, "-s", name, "-x", str(WIDTH), "-y", str(HEIGHT), "-c", cwd,
             *pairs, "--", *argv,
             ";", "set-option", "-w", "-t", target, "remain-on-exit", "on",
             ";", "set-option", "-t", target, "@fleet_agent_id", agent_id,
             ";", "set-option", "-t", target, "@fleet_home", environment["FLEET_HOME"],
         )  # fmt: skip
+        answer = server.cmd(*command)
+        for _ in range(GOING_TRIES):
+            if not any(_GOING in line for line in answer.stderr):
+                break
+            self._clock.sleep(GOING_SECONDS)
+            answer = server.cmd(*command)
         error = " ".join(answer.stderr)
         if "duplicate session" in error:
             raise Duplicate(f"tmux session {name} is there already")
@@ -89,6 +103,21 @@ class TmuxPanes:
         answer = self.tmux.ask("kill-session", "-t", f"={session_name(agent_id)}")
         if answer.status and not is_absent(answer.error):
             raise Unreachable(f"tmux kill-session: {answer.error.strip()}")
+
+    def close(self, pane: Pane) -> None:
+        """`kill-pane`, then the session's marks and name, in one tmux command that ends where the session does."""
+        command = ["kill-pane", "-t", pane.pane_id]
+        ours = pane.mark or id_of_session(pane.session)  # a pane just opened was looked at before it was marked
+        if ours:
+            for option in ("@fleet_agent_id", "@fleet_home"):
+                command += [";", "set-option", "-u", "-t", pane.session_id, option]
+        if ours and pane.session == session_name(ours):
+            command += [";", "rename-session", "-t", pane.session_id, f"left-by-{ours}"]
+        answer = self.tmux.ask(*command)
+        if answer.status and not is_absent(answer.error):
+            now = self.snapshot()  # the last pane takes its server along, and the rest of the command finds none
+            if now.error or any(p.pane_id == pane.pane_id and p.server_pid == pane.server_pid for p in now.panes):
+                raise Unreachable(f"tmux kill-pane: {answer.error.strip()}")
 
     def capture(self, pane_id: str, *, styled: bool = False, history: int = 0) -> list[str]:
         """One `capture-pane`."""

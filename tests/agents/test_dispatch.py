@@ -43,7 +43,7 @@ def test_a_prompt_too_long_for_an_argument_becomes_a_file_that_is_named(world):
 
     agent = world.dispatch("long", prompt)
 
-    path = world.fleet_home / "launch" / f"{agent['id']}.prompt"
+    path = world.fleet_home / "tasks" / f"{agent['dispatch_id']}.md"
     assert prompt == path.read_text()
     assert 1 <= world.model_saw(str(path))
 

@@ -2,6 +2,7 @@
 
 import json
 import re
+from pathlib import Path
 
 import pytest
 
@@ -66,7 +67,7 @@ def test_yellow_asks_for_a_draft_and_hands_it_on(world):
     path, (header, bodies) = document_of(world, old)
     check_chain(world, old, new, path, "auto-yellow")
     assert "part one; done" == bodies["Completed"]
-    assert "1. part two" == bodies["Next Steps (prioritized)"]
+    assert bodies["Next Steps (prioritized)"].startswith("1. part two\n")
     assert [] == world.events(old["id"], "PermissionRequest")
     assert header["context_pct_at_handoff"] >= 40
 
@@ -95,6 +96,29 @@ def test_a_handoff_by_hand(world):
     new = successor_of(world, old)
     assert new["id"] == view["id"]
     check_chain(world, old, new, document_of(world, old)[0], "manual")
+
+
+def test_every_generation_can_read_the_task_and_what_the_operator_said(world):
+    """A prompt too long for an argument and the delivered messages are in reach of the third agent too."""
+    world.rules(RESUME, {"match": "OPERATOR|Operator message", "do": "STUB: say=understood\nSTUB: usage=9000"})
+    prompt = "the long task " * 12_000
+    old = world.dispatch("chain", prompt)
+    world.fleet("send", "chain", "mind the gap", "--wait", "30")
+    world.fleet("handoff", "chain")
+    world.state("chain", "idle")
+    world.fleet("send", "chain", "and the door", "--wait", "30")
+
+    world.fleet("handoff", "chain")
+
+    third = world.state("chain", "idle")
+    assert 3 == third["generation"]
+    record = json.loads((world.fleet_home / "agents" / f"{third['id']}.json").read_text())
+    bodies = handoff_doc.parse(Path(record["last_handoff_path"]).read_text())[1]
+    task = world.fleet_home / "tasks" / f"{old['dispatch_id']}.md"
+    assert str(task) in bodies["Next Steps (prioritized)"]
+    assert prompt == task.read_text()
+    said = bodies["Key Decisions"]
+    assert 0 < said.index("mind the gap") < said.index("and the door")
 
 
 def test_a_running_turn_is_given_time_to_end(world):

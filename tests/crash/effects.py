@@ -255,7 +255,9 @@ def main(argv):
         from fleet.drain import delivery
         from fleet.observe import facts
 
-        delivery.TIMEOUT_SECONDS = facts.TIMEOUT_SECONDS = plan["hook_seconds"]
+        for module in (delivery, facts):  # and not what engines are told
+            assert module.HOOK_SECONDS == 10
+            module.HOOK_SECONDS = plan["hook_seconds"]
     if plan.get("log"):
         Effects(plan).install()
     from fleet.cli.main import main as fleet

@@ -165,7 +165,7 @@ def _belongs(folder, name, living):
             return True
 
 
-def wait_for(condition, seconds, what):
+def wait_for(condition, seconds, what, *, poll_seconds=0.02):
     """The first true value of *condition*."""
     end = time.monotonic() + seconds
     while True:
@@ -174,4 +174,4 @@ def wait_for(condition, seconds, what):
             return value
         if time.monotonic() > end:
             raise AssertionError(f"not within {seconds} s: {what() if callable(what) else what}")
-        time.sleep(0.005)
+        time.sleep(poll_seconds)

@@ -54,6 +54,14 @@ class Case:
         yard.run("stop", task)
         yard.forget_transcripts()
 
+    def is_due(self, old):
+        """Whether the killed hook has left enough behind for the drain to hand off: an entry, a stamp, a MILESTONE."""
+        record = self.yard.fleet.agents.get(old)
+        if record is None or self.yard.queued() or record.handoff_type == "auto-red":
+            return True
+        newest = next(iter(self.yard.fleet.journal.newest_first(old)))
+        return record.handoff_type == "auto-yellow" and newest.get("tail") == "MILESTONE"
+
     def mended(self, at):
         """Kill the hook at that effect, then look with a pass, then with a turn; the agent is handed off."""
         yard = self.yard
@@ -63,7 +71,9 @@ class Case:
         wait_for(lambda: yard.is_waiting_for_keys(old), SECONDS, lambda: f"an end of the turn after {at}")
         yard.hook_plan("Stop", 99, later_seconds=self.later_seconds)
         wait_for(lambda: yard.fleet.clock.wall() - killed > HOOK_SECONDS, SECONDS, "the end of the hook's time")
+        due = self.is_due(old)
         yard.drain_patiently("--once")
+        assert not due or yard.fleet.agents.get(old) is None, "what was on disk was enough for the drain"
         if yard.fleet.agents.get(old) is not None:
             yard.type(old, "go on")
         self.handed_off(old, task)

@@ -162,7 +162,9 @@ class Yard:
     def settle(self, task="t"):
         """Wait until all drains are over and the task's agent is idle."""
         self.quiet()
-        wait_for(lambda: self.turn(task) == Turn.IDLE, SECONDS, lambda: f"{task} idle: {self.turn(task)}")
+        wait_for(
+            lambda: self.turn(task) == Turn.IDLE, SECONDS, lambda: f"{task} idle: {self.turn(task)}", poll_seconds=0.05
+        )
 
     def turn(self, task="t"):
         """What fleet says that the task's agent is doing."""

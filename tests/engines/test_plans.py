@@ -111,7 +111,7 @@ def test_trust_is_written_beside_everything_else_and_can_be_taken_back(request_f
     state(request_for, projects={"/other": {"x": 1}}, numberOfThings=3)
     before = json.loads(path.read_text())
 
-    undo = add_trust(str(path), str(request_for.project))
+    undo = add_trust(str(path), str(request_for.project), str(request_for.home / "lock"))
 
     now = json.loads(path.read_text())
     assert is_trusted(now, str(request_for.project))
@@ -127,7 +127,7 @@ def test_a_state_file_of_another_shape_is_left_alone(request_for, text):
     path.write_text(text)
 
     with pytest.raises(Refused):
-        add_trust(str(path), str(request_for.project))
+        add_trust(str(path), str(request_for.project), str(request_for.home / "lock"))
     assert text == path.read_text()
 
 

@@ -750,7 +750,7 @@ def test_the_title_tells_working_from_idle(client):
     it.event("Stop")
     it.idle()
 
-    assert "esc to interrupt" not in it.pane.capture()
+    until(lambda: "esc to interrupt" not in it.pane.capture(), lambda: it.pane.capture())
 
 
 def test_background_work_pauses_a_turn(client):

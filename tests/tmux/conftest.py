@@ -53,6 +53,11 @@ class Bench:
             time.sleep(0.02)
         raise AssertionError(f"not within {seconds} s")
 
+    def nudge(self):
+        """tmux 3.3a may miss a child's end until another one ends (fleet then asks the process table)."""
+        if isinstance(self.panes, TmuxPanes):
+            self.panes.tmux.ask("run-shell", "true")
+
     def pane(self, agent_id):
         """The agent's pane now."""
         return self.panes.snapshot().of_agent(agent_id)
@@ -77,7 +82,7 @@ def bench(request, tmp_path):
     if kind == "memory":
         panes = MemoryPanes()
         yield Bench(panes, tmp_path)
-        panes.close()
+        panes.end_all()
         return
     binary = VERSIONS.get(kind, "tmux")
     if not shutil.which(binary):

@@ -73,7 +73,14 @@ def test_a_pane_outlives_its_program_and_keeps_how_it_ended(bench, program, stat
     """Even a program that ends at once leaves its pane with the exit status or the signal."""
     bench.open(A, "sh", "-c", program)
 
-    pane = bench.until(lambda: (p := bench.pane(A)) and p.dead and p)
+    def ended():
+        pane = bench.pane(A)
+        if pane and pane.dead and (pane.dead_status, pane.dead_signal) == (None, None):
+            bench.nudge()
+            return None
+        return pane if pane and pane.dead else None
+
+    pane = bench.until(ended)
     assert (status, number) == (pane.dead_status, pane.dead_signal)
 
 
@@ -96,6 +103,29 @@ def test_ending_takes_only_its_own_session_and_can_be_repeated(bench):
 
     assert None is bench.pane(A)
     assert bench.pane(B) and not bench.pane(B).dead
+
+
+def test_closing_takes_the_agents_pane_and_can_be_repeated(bench):
+    """With nothing else in it the session goes too; the neighbour stays."""
+    pane = bench.open(A, "sleep", "60")
+    bench.open(B, "sleep", "60")
+
+    bench.panes.close(pane)
+    bench.panes.close(pane)
+
+    assert None is bench.pane(A)
+    assert bench.pane(B) and not bench.pane(B).dead
+
+
+def test_closing_the_last_pane_of_a_server(bench):
+    """It is gone; while the server goes away with it that may not be known yet, and is never wrong."""
+    pane = bench.open(A, "sleep", "60")
+
+    bench.panes.close(pane)
+
+    seen = set()
+    bench.until(lambda: seen.add(one := bench.panes.existence(f"fleet-{A}")) or one == Existence.GONE)
+    assert Existence.ALIVE not in seen
 
 
 def test_a_new_session_right_after_the_last_one_ended(bench):

@@ -70,6 +70,34 @@ def test_the_users_options_are_left_alone(hostile):
     assert before == look()
 
 
+def test_what_a_person_opened_beside_an_agent_stays(hostile):
+    """Closing the agent's pane leaves the person's panes, in a session that is not taken for an agent's."""
+    tmux = hostile.panes.tmux
+    pane = hostile.open(A, "sleep", "60")
+    theirs = tmux.do("split-window", "-d", "-P", "-F", "#{pane_id}", "-t", pane.pane_id, "sleep", "60").strip()
+
+    hostile.panes.close(pane)
+
+    (left,) = [p for p in hostile.panes.snapshot().panes if p.pane_id == theirs]
+    assert (f"left-by-{A}", "", "") == (left.session, left.mark, left.home)
+    assert None is hostile.pane(A)
+    assert hostile.open(A, "sleep", "60").pane_id != theirs
+
+
+@pytest.mark.parametrize("how", [("rename-session", "-t", "=fleet-aaaa1111", "mine"), ("break-pane", "-d", "-s"), ("join-pane", "-d", "-t", "=keeper:", "-s")])
+def test_an_agent_is_found_wherever_a_person_moves_it(hostile, how):
+    """Renaming its session, breaking its pane out or joining it elsewhere does not lose it; it can be closed there."""
+    pane = hostile.open(A, "sleep", "60")
+    hostile.panes.tmux.do(*how, *([pane.pane_id] if how[-1] == "-s" else []))
+
+    found = hostile.panes.snapshot().of_agent(A, pane.pane_id, pane.server_pid)
+    assert pane.pid == found.pid
+
+    hostile.panes.close(found)
+    assert None is hostile.panes.snapshot().of_agent(A, pane.pane_id, pane.server_pid)
+    assert Existence.ALIVE == hostile.panes.existence("keeper")
+
+
 def test_enter_is_not_lost_in_copy_mode(hostile):
     """In copy mode Enter reaches the program, and the reader stays where they are."""
     from tests.tmux.test_contract import READER

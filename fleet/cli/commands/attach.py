@@ -39,12 +39,12 @@ def run(args: argparse.Namespace, fleet: Fleet) -> int:
     if pane is None and not snapshot.error:
         raise NotFound(f"agent {agent.id} has no session any more", hint=_what_now(fleet, agent))
     if args.json:
-        output.data({"id": agent.id, "socket": socket, "tmux_session": agent.tmux_session,
+        output.data({"id": agent.id, "socket": socket, "tmux_session": pane.session if pane else agent.tmux_session,
                      "pane_id": pane.pane_id if pane else None})  # fmt: skip
         return EXIT_OK
     if pane is not None and pane.dead:
         output.say(f"fleet: the engine of {agent.id} has ended; `fleet stop {agent.id}` files it away")
-    return _go(fleet, agent, socket)
+    return _go(fleet, pane.session_id if pane is not None else f"={agent.tmux_session}", socket)
 
 
 def _choose(fleet: Fleet) -> Agent:
@@ -68,16 +68,15 @@ def _what_now(fleet: Fleet, agent: Agent) -> str:
     return f"`fleet stop {agent.id}` files it away, `fleet handoff {agent.id}` starts a successor"
 
 
-def _go(fleet: Fleet, agent: Agent, socket: str) -> int:
+def _go(fleet: Fleet, target: str, socket: str) -> int:
     tmux = fleet.tmux_on(socket)
-    target = f"={agent.tmux_session}"
     inside = fleet.environ.get("TMUX", "").split(",")[0]
     if inside and os.path.realpath(inside) == os.path.realpath(socket):
         # With $TMUX in its environment, tmux knows which of several clients asked.
         return subprocess.run(tmux.argv("switch-client", "-t", target), check=False).returncode
     if inside:
         raise Refused(
-            f"agent {agent.id} lives on another tmux server ({socket})",
+            f"that agent lives on another tmux server ({socket})",
             hint=f"detach first, or open another terminal: tmux -S {socket} attach -t '{target}'",
         )
     if not os.isatty(0):

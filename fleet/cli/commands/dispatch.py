@@ -29,6 +29,7 @@ if TYPE_CHECKING:
 
 TAKES_COMMAND = True  #: what stands behind `--` goes to the engine
 WAITS = ("started", "accepted", "idle", "exit")
+DONE = {"started": "started", "accepted": "accepted its prompt", "idle": "become idle", "exit": "ended"}
 WAIT_POLL_SECONDS = 0.005
 
 
@@ -187,7 +188,7 @@ def wait(fleet: Fleet, done: Dispatched, until: str, timeout: float, *, prompted
                 return sight
         if late:
             raise TimedOut(
-                f"agent {agent.id} was not {until} within {timeout:g} s; it goes on",
+                f"agent {agent.id} had not {DONE[until]} within {timeout:g} s; it goes on",
                 hint=f"`fleet peek {agent.id}` shows its screen",
             )
         fleet.clock.sleep(WAIT_POLL_SECONDS)

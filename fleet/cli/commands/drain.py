@@ -8,6 +8,7 @@ examples:
 
 from __future__ import annotations
 
+import hashlib
 import os
 import signal
 
@@ -15,6 +16,7 @@ from fleet.cli import output
 from fleet.clock import wait_until
 from fleet.drain.lock import DrainLock
 from fleet.errors import EXIT_NO, EXIT_OK, Refused, TimedOut, UsageError
+from fleet.formats.states import Existence
 from fleet.process.table import read_process
 
 TYPE_CHECKING = False
@@ -160,13 +162,17 @@ def _detach(args: argparse.Namespace, fleet: Fleet, lock: DrainLock) -> int:
     environment = [part for name in ("FLEET_HOME", "FLEET_TMUX_SOCKET", "FLEET_TMUX_BIN", "PATH")
                    if (value := {**fleet.environ, "FLEET_HOME": fleet.layout.home}.get(name))
                    for part in ("-e", f"{name}={value}")]  # fmt: skip
-    tmux.ask("kill-session", "-t", f"={SESSION}")  # a dead one of an earlier drain, if its server kept it
-    tmux.do("new-session", "-d", "-s", SESSION, *environment, "--", *fleet.drain_argv())
+    session = f"{SESSION}-{hashlib.sha256(fleet.layout.home.encode()).hexdigest()[:6]}"  # homes may share a server
+    if tmux.has_session(session) != Existence.GONE:
+        if "0" in tmux.do("list-panes", "-s", "-t", f"={session}:", "-F", "#{pane_dead}"):
+            raise Refused(f"a tmux session {session} is there already", hint=f"end it on {fleet.socket} first")
+        tmux.do("kill-session", "-t", f"={session}")  # an earlier drain's, kept by the user's remain-on-exit
+    tmux.do("new-session", "-d", "-s", session, *environment, "--", *fleet.drain_argv())
     wait_until(lambda: lock.holder() is not None, STOP_SECONDS, clock=fleet.clock, what="the start of the drain")
     holder = lock.holder() or {}
     if args.json:
-        output.data({"running": True, "pid": holder.get("pid"), "tmux_session": SESSION})
+        output.data({"running": True, "pid": holder.get("pid"), "tmux_session": session})
     else:
-        print(f"the drain runs in tmux session {SESSION} (pid {holder.get('pid')})")
+        print(f"the drain runs in tmux session {session} (pid {holder.get('pid')})")
     return EXIT_OK
 

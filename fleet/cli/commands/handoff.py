@@ -44,6 +44,8 @@ def run(args: argparse.Namespace, fleet: Fleet) -> int:
         why = Attempts(fleet.layout, agent.id, fleet.clock).last_error
         raise Refused(f"the handoff of {agent.id} was given up: {why}", hint=f"`fleet queue retry {agent.id}`")
     successor = fleet.agents.successor(fleet.agents.archived(agent.id) or agent)
+    if successor.id == agent.id:
+        raise Refused(f"agent {agent.id} was ended before its handoff was carried out")
     look = fleet.looker()
     view = views.agent_view(look.see(successor), look)
     if args.json:
