@@ -3,6 +3,7 @@
 import json
 import os
 import random
+from pathlib import Path
 
 import pytest
 
@@ -107,3 +108,55 @@ def test_context_is_measured_after_every_turn(world):
     second = world.until(lambda: (p := world.agent("figure")["context_pct"]) != first and p, "a second figure")
 
     assert 3 == pytest.approx(second / first, rel=0.01)
+
+
+def test_no_conversation_leaves_the_pane(world):
+    """Claude Code's agent view would fork the conversation into a daemon of its own: it is off for our agents."""
+    agent = world.dispatch("view", "hi\nSTUB: say=ok")
+
+    assert "for agents" not in world.screen(agent)
+    world.keys(agent, "Left")
+    world.keys(agent, "Enter")
+    world.settle()
+    assert [agent["pid"]] == world.engines()
+
+
+test_no_conversation_leaves_the_pane.engines = ("claude-code",)
+
+
+def test_a_second_engine_of_the_agent_ends_with_it(world):
+    """A client that the agent put into a session of its own carries its marks, and `fleet stop` ends it too."""
+    world.rules({"match": "nested", "do": "STUB: hang=60"})
+    world.config("engines: {claude-code: {bypass_permissions: true}}\n")
+    world.dispatch("kin", "hi\nSTUB: bash=setsid claude -p nested >/dev/null 2>&1 & sleep 1\nSTUB: say=ok")
+    world.until(lambda: len(nested(world)) == 1, "the nested client runs")
+
+    world.fleet("stop", "kin")
+
+    assert [] == nested(world)
+
+
+test_a_second_engine_of_the_agent_ends_with_it.engines = ("claude-code",)
+
+
+def nested(world):
+    """The pids of `claude -p` clients with the world's marks."""
+    found = []
+    for proc in Path("/proc").glob("[0-9]*"):
+        try:
+            argv = (proc / "cmdline").read_bytes().split(b"\0")
+            if b"-p" in argv[:2] and f"FLEET_HOME={world.fleet_home}".encode() in (proc / "environ").read_bytes():
+                found.append(proc.name)
+        except OSError:
+            continue
+    return found
+
+
+def test_a_fleet_home_of_strange_characters(world):
+    """Spaces, umlauts and an emoji in FLEET_HOME reach hooks and flags as they are."""
+    world.fleet_home = world.root / "f ü \U0001f600"
+    world.env["FLEET_HOME"] = str(world.fleet_home)
+
+    agent = world.dispatch("odd", "hi\nSTUB: say=ok\nSTUB: usage=9000")
+
+    assert ("idle", 1) == (agent["state"], len(world.events(agent["id"], "Stop")))

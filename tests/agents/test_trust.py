@@ -52,3 +52,16 @@ def test_a_successor_finds_the_same_trust(world, strange):
     world.fleet("handoff", "t")
 
     assert 2 == world.state("t", "idle")["generation"]
+
+
+def test_trust_for_many_folders_at_once(world):
+    """Dispatches at the same time do not undo each other's trust records."""
+    places = [world.root / f"d{n}" for n in range(5)]
+    for place in places:
+        place.mkdir()
+    argv = ["dispatch", "--engine", world.engine, "--trust", "--prompt", "x\nSTUB: say=ok\nSTUB: usage=9000", "--wait", "idle"]
+
+    started = [world.start(*argv, f"t{n}", "--cwd", str(place)) for n, place in enumerate(places)]
+
+    assert [0] * 5 == [one.wait(90) for one in started]
+    assert {"idle"} == {a["state"] for a in world.agents()}

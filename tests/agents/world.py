@@ -74,6 +74,11 @@ class World:
         return subprocess.run([sys.executable, "-m", "fleet", *args], env=self.env, cwd=self.project, timeout=timeout,
                               capture_output=True, input=stdin if isinstance(stdin, bytes) or stdin is None else stdin.encode())  # fmt: skip
 
+    def start(self, *args):
+        """`fleet ARGS` in the background."""
+        return subprocess.Popen([sys.executable, "-m", "fleet", *args], env=self.env, cwd=self.project,
+                                stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL, stdin=subprocess.DEVNULL)  # fmt: skip
+
     def fleet(self, *args, stdin=None, code=0, timeout=90):
         """`fleet ARGS` that must end with *code*; what it printed."""
         done = self.run(*args, stdin=stdin, timeout=timeout)

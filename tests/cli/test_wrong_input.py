@@ -199,3 +199,28 @@ def test_broken_standard_output_is_no_error(world):
     os.close(write)
 
     assert b"Traceback" not in done.stderr
+
+
+def test_the_session_limit_holds_at_once(world):
+    """Of many dispatches at the same time no more than allowed start; the others exit 5."""
+    world.env["FLEET_MAX_SESSIONS"] = "3"
+
+    started = [world.start("dispatch", f"t{n}", "--engine", "command", "--", "sleep", "60") for n in range(8)]
+
+    assert [0, 0, 0, 5, 5, 5, 5, 5] == sorted(one.wait(60) for one in started)
+    assert 3 == len(world.tmux("list-sessions").splitlines())
+
+
+def test_a_full_disk_is_said_in_one_line(bare, monkeypatch):
+    """No traceback, exit 5, and what to do."""
+    import errno
+
+    from fleet.formats import atomic
+
+    def full(*_args, **_more):
+        raise OSError(errno.ENOSPC, "No space left on device", "/x")
+
+    monkeypatch.setattr(atomic.os, "replace", full)
+    from fleet.cli.main import main
+
+    assert 5 == main(["dispatch", "t", "--engine", "fake", "--prompt", "x"])

@@ -217,14 +217,15 @@ def strike(victim, plan):
 
         return subprocess.run(plan["command"], check=True, capture_output=True).returncode
     if victim == "tmux":
-        found = [pid for pid in processes.pids() if _is_server(pid, plan["socket"])]
+        found = [pid for pid in processes.pids() if is_server(pid, plan["socket"])]
         return processes.kill_and_wait([(pid, processes.identity(pid)[1]) for pid in found if processes.identity(pid)])
     old = [agent for agent, name in plan["names"].items() if name == "OLD"]
     every = [p for p in processes.of_home(plan["home"]) if p.leader and p.kind in ("engine", "gate")]
     return processes.kill_and_wait([(p.pid, p.start) for p in every if (p.agent in old) == (victim == "old")])
 
 
-def _is_server(pid, socket):
+def is_server(pid, socket):
+    """Whether a process is the tmux server on that socket."""
     try:
         with open(f"/proc/{pid}/cmdline", "rb") as f:
             words = f.read().split(b"\0")

@@ -42,7 +42,7 @@ def test_of_four_drains_exactly_one_works(yard, how):
 def test_what_is_put_down_just_as_a_drain_ends_is_carried_out(yard):
     """A send that comes when the drain is about to leave finds no drain running, and starts one."""
     agent = yard.dispatch()
-    send = yard._argv(("send", "t", "late-1"), None)
+    send = yard.argv(("send", "t", "late-1"))
     plan = yard.plan(at="unlink run/drain.json#1", when="before", victim="nobody", command=send)
     yard.run("drain", "--until-idle", plan=plan)
     assert yard.killed(plan) == 0

@@ -12,13 +12,12 @@ from fleet.app import Fleet
 from fleet.drain.lock import DrainLock
 from fleet.engines.catalog import engine
 from fleet.engines.screen import Box
-from fleet.errors import FleetError
 from fleet.formats import handoff, launch, messages, transcript
 from fleet.formats.record import Held
 from fleet.formats.states import HandoffType, Turn
 from fleet.operate.sending import send
 from tests.crash import processes
-from tests.crash.effects import _is_server
+from tests.crash.effects import is_server
 from tests.crash.invariants import Monitor, leftovers, wait_for
 
 ROOT = Path(__file__).resolve().parents[2]
@@ -77,7 +76,8 @@ class Yard:
 
     # doing
 
-    def _argv(self, args, plan):
+    def argv(self, args, plan=None):
+        """The command line of a command of fleet; with a plan, of one whose effects are named."""
         if plan is None:
             return [sys.executable, "-m", "fleet", *args]
         self.count += 1
@@ -88,7 +88,7 @@ class Yard:
     def run(self, *args, plan=None, codes=(0,), seconds=SECONDS):
         """One command of fleet; *codes* it may end with, None for a SIGKILL."""
         done = subprocess.run(
-            self._argv(args, plan), env=self.env, cwd=ROOT, capture_output=True, text=True, timeout=seconds
+            self.argv(args, plan), env=self.env, cwd=ROOT, capture_output=True, text=True, timeout=seconds
         )
         code = None if done.returncode == -9 else done.returncode
         assert code in codes, f"fleet {' '.join(args)}: status {code}\n{done.stdout}{done.stderr}"
@@ -97,7 +97,7 @@ class Yard:
     def start(self, *args, plan=None):
         """As `run`, without waiting."""
         return subprocess.Popen(
-            self._argv(args, plan), env=self.env, cwd=ROOT, stdin=subprocess.DEVNULL, stdout=subprocess.PIPE,
+            self.argv(args, plan), env=self.env, cwd=ROOT, stdin=subprocess.DEVNULL, stdout=subprocess.PIPE,
             stderr=subprocess.STDOUT, text=True, start_new_session=True,
         )  # fmt: skip
 
@@ -225,7 +225,7 @@ class Yard:
 
     def servers(self):
         """The tmux servers on our socket's path."""
-        return [pid for pid in processes.pids() if _is_server(pid, self.socket)]
+        return [pid for pid in processes.pids() if is_server(pid, self.socket)]
 
     def transcripts(self):
         """What was said in every conversation, by one engine process each: [(kind, text)], oldest first."""
@@ -247,7 +247,7 @@ class Yard:
                 if os.path.isfile(path):
                     with open(path, encoding="utf-8") as f:
                         lines.append(f"-- {name}\n{f.read()[-3000:]}")
-        return "\n".join([*sorted(lines[: len(lines)]), str(self.sessions()), str(processes.of_home(str(self.home)))])
+        return "\n".join([*sorted(lines), str(self.sessions()), str(processes.of_home(str(self.home)))])
 
     # judging
 
@@ -300,6 +300,3 @@ class Yard:
                 if kind in ("injected", "feedback"):
                     found += [word for word in text.split() if word.startswith(tag)]
         return found
-
-
-__all__ = ["SECONDS", "FleetError", "Yard"]
