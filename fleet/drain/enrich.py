@@ -9,6 +9,7 @@ from __future__ import annotations
 import os
 import re
 import subprocess
+from itertools import takewhile
 
 from fleet.errors import BadFile
 from fleet.formats import handoff_doc, messages, transcript
@@ -60,7 +61,7 @@ def enrich(
     header, bodies = parsed
     if any(name not in header for name in handoff_doc.FIELDS):
         raise BadFile(document, "its frontmatter is not complete")
-    own = {name: body for name, body in bodies.items() if not body.startswith(MACHINE) and body != PLACEHOLDER}
+    own = {name: text for name, body in bodies.items() if (text := _own(body)) and text != PLACEHOLDER}
     said = _said(agent)
     known = {
         "Completed": [
@@ -116,6 +117,11 @@ def _task(path: str | None, *, short: bool = False) -> str:
         return ""
     shown = "" if short else "\n\n" + _quote(text[:TEXT_CHARACTERS])
     return machine(f"the task as it was first given, {len(text)} characters", f"All of it is in {path}{shown}")
+
+
+def _own(body: str) -> str:
+    """What of a section is the agent's: all before the first thing that the machine has added."""
+    return "\n".join(takewhile(lambda line: not line.startswith(MACHINE), body.split("\n"))).rstrip()
 
 
 def _said(agent: Agent) -> dict[str, list[str]]:

@@ -7,7 +7,9 @@ import subprocess
 
 import pytest
 
+from fleet.formats.handoff import MACHINE
 from fleet.formats.states import Turn
+from fleet.formats.texts import SECTIONS
 from tests.crash.effects import strike
 from tests.crash.invariants import wait_for
 from tests.crash.matrix import try_all
@@ -21,7 +23,7 @@ OTHERS = ("tmux", "old", "new")
 STEPS = (
     "replace queue/attempts/OLD.json#1", "replace launch/~.json#1", "popen tmux new-session#1", "make session#1",
     "link agents/~.json#1", "kill SIGTERM#1", "replace handoffs/OLD-DOC.md#1", "link launch/~.~.open#1",
-    "run tmux kill-session#1", "replace agents/archive/OLD.json#1", "unlink queue/spawn-fresh-OLD.json#1",
+    "run tmux kill-pane#1", "replace agents/archive/OLD.json#1", "unlink queue/spawn-fresh-OLD.json#1",
 )  # fmt: skip
 #: Effects that change nothing a SIGKILL could find half done: the page cache survives the process.
 SYNC = "fsync "
@@ -49,7 +51,7 @@ class Chain:
         yard.old = old = yard.agent().id
         tag = f"m{self.turns}-"
         with open(yard.layout.draft(old), "w", encoding="utf-8") as f:
-            f.write(f"## Completed\n\nwhat {tag}agent did\n")
+            f.write("".join(f"## {section}\n\n{tag}agent on this\n\n" for section in SECTIONS))
         for number in "12":
             yard.spool(old, tag + number)
         document = yard.order(old)
@@ -108,7 +110,10 @@ class Chain:
         assert "handoff" == gone.archived_cause
         assert yard.fleet.journal.accepted(old), "the history of the predecessor is lost"
         with open(document, encoding="utf-8") as f:
-            assert f"what {tag}agent did" in f.read()
+            text = f.read()
+        assert len(SECTIONS) == text.count(f"{tag}agent on this")
+        labels = [line for line in text.splitlines() if line.startswith(MACHINE)]
+        assert len(set(labels)) == len(labels), "what the machine knows stands there twice"
         assert [tag + number for number in "123"] == yard.messages(tag)
 
 
