@@ -220,11 +220,11 @@ class Client:
     def write(self, text):
         """Paste *text* into the composer and wait until it is there."""
         self.pane.paste(text)
-        last = text.replace("\t", "    ").splitlines()[-1][-60:].strip()
+        last = "".join(text.splitlines()[-1].split())[-60:]  # a long line is wrapped where it fits
 
         def written():
             shown = self.composer() or ""
-            return last in shown or "[Pasted text #" in shown
+            return last in "".join(shown.split()) or "[Pasted text #" in shown
 
         until(written, lambda: f"{last!r} in the composer:\n{self.pane.capture()}")
 
