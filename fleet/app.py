@@ -51,7 +51,7 @@ class Fleet:
     @functools.cached_property
     def starter(self) -> Starter:
         """What starts agents."""
-        from fleet.dispatch.starter import Starter  # noqa: PLC0415
+        from fleet.dispatch.starter import Starter  # noqa: PLC0415  # paid only where it is used
 
         return Starter(self.layout, self.agents, self.journal, self.clock, self.panes_on)
 

@@ -37,10 +37,6 @@ class Refused(FleetError):
     """Fleet refuses to do this."""
 
 
-class Stale(Refused):
-    """An older generation tried to write after a newer one."""
-
-
 class NotFound(FleetError):
     """There is no such thing."""
 

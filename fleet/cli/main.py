@@ -71,7 +71,7 @@ def main(argv: list[str]) -> int:
     try:
         name = argv[0]
         if name not in COMMANDS:
-            import difflib  # noqa: PLC0415
+            import difflib  # noqa: PLC0415  # paid only where it is used
 
             near = difflib.get_close_matches(name, COMMANDS, 1)
             raise UsageError(f"no command {name!r}", hint=f"did you mean `fleet {near[0]}`?" if near else USAGE)
@@ -88,7 +88,7 @@ def main(argv: list[str]) -> int:
         args = parser.parse_args(own)
         if command is not None:
             args.command = command
-        from fleet.app import Fleet  # noqa: PLC0415
+        from fleet.app import Fleet  # noqa: PLC0415  # paid only where it is used
 
         fleet = Fleet(os.environ)
         return int(module.run(args, fleet))
@@ -115,8 +115,8 @@ def _refused_by_the_system(error: OSError, argv: list[str], fleet: Fleet | None)
 
 
 def _bug(error: Exception, argv: list[str], fleet: Fleet | None) -> int:
-    import tempfile  # noqa: PLC0415
-    import traceback  # noqa: PLC0415
+    import tempfile  # noqa: PLC0415  # paid only where it is used
+    import traceback  # noqa: PLC0415  # paid only where it is used
 
     folder = fleet.layout.logs if fleet and os.path.isdir(fleet.layout.logs) else tempfile.gettempdir()
     path = os.path.join(folder, f"fleet-bug-{os.getpid()}.log")

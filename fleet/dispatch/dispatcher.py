@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import contextlib
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 
 from fleet.dispatch import limits
 from fleet.errors import BadFile, Refused, Unreachable
@@ -92,7 +92,7 @@ class Dispatcher:
 
     def _overcome(self, order: Order, undo: contextlib.ExitStack) -> None:
         """Refuse what would open a dialog; write the engine's own trust record when that was asked for."""
-        from fleet.engines.catalog import engine  # noqa: PLC0415
+        from fleet.engines.catalog import engine  # noqa: PLC0415  # paid only where it is used
 
         found = engine(order.engine).obstacles(self._fleet.starter.request(order))
         mends: list[Callable[[], Callable[[], None]]] = []
@@ -137,8 +137,3 @@ class Dispatcher:
             f"task {order.task_id!r} of project {order.project!r} is alive as agent {agent.id}: {why}",
             hint=f"`fleet attach {agent.id}`, or `fleet stop {agent.id}` first",
         )
-
-
-def with_new_id(order: Order, agent_id: str) -> Order:
-    """The same order for another agent."""
-    return replace(order, agent_id=agent_id)

@@ -12,7 +12,7 @@ from dataclasses import dataclass
 from enum import Enum
 
 from fleet.engines.catalog import engine
-from fleet.engines.screen import Box
+from fleet.engines.screen import Box, cells, plain
 from fleet.errors import FleetError
 from fleet.formats import delivery, messages, transcript
 from fleet.formats.events import HOOK_SECONDS
@@ -253,8 +253,6 @@ def is_wake_line(composer: Composer) -> bool:
 
 def shows(screen: list[str], text: str) -> bool:
     """Whether the end of *text* stands on the screen, however it is wrapped."""
-    from fleet.engines.screen import cells, plain  # noqa: PLC0415
-
     seen = "".join("".join(plain(row).split()) for row in cells(screen))
     return "".join(text.split())[-40:] in seen
 

@@ -195,7 +195,7 @@ class Handoffs:
         fleet.journal.tell(parties.old_id, "SuccessorHeld", successor_id=order.agent_id, failures=attempts.count)
 
     def _check(self, order: Order) -> None:
-        from fleet.engines.catalog import engine  # noqa: PLC0415
+        from fleet.engines.catalog import engine  # noqa: PLC0415  # paid only where it is used
 
         if not os.path.isdir(order.cwd):
             raise Refused(f"the working directory {order.cwd} is gone")
@@ -240,7 +240,7 @@ class Handoffs:
 
     def _foreign(self, old: Agent) -> dict[str, Any]:
         """What an agent of another dispatcher was started with, as far as its record tells."""
-        from fleet.dispatch.environment import for_engine  # noqa: PLC0415
+        from fleet.dispatch.environment import for_engine  # noqa: PLC0415  # paid only where it is used
 
         if not old.cwd:
             raise Refused(f"agent {old.id} has no working directory in its record", hint="`fleet stop` it")

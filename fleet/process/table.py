@@ -44,11 +44,6 @@ class ProcessTable:
         self._children: dict[int, list[Process]] | None = None
         self._sessions: dict[int, list[Process]] | None = None
 
-    def is_running(self, pid: int | None, start: str | None) -> bool:
-        """Whether that very process runs (a zombie does not). Without a start time the pid alone has to do."""
-        found = self.by_pid.get(pid) if pid else None
-        return found is not None and not found.zombie and (start is None or found.start == start)
-
     def session(self, leader: int | None, start: str | None) -> list[Process]:
         """The living processes of the session that *leader* (with that start time) leads or led."""
         if not leader:
@@ -133,7 +128,7 @@ def read_table() -> ProcessTable:
         except OSError as e:
             raise Unreachable(f"cannot read /proc: {e.strerror}") from e
         return ProcessTable(p for pid in pids if (p := _linux(pid)) is not None)
-    import psutil  # noqa: PLC0415
+    import psutil  # noqa: PLC0415  # paid only where it is used
 
     return ProcessTable(p for pid in psutil.pids() if (p := _portable(pid)) is not None)
 
@@ -178,6 +173,6 @@ def boot_id() -> str:
         with open("/proc/sys/kernel/random/boot_id", encoding="ascii") as f:
             return f.read().strip()
     except OSError:
-        import psutil  # noqa: PLC0415
+        import psutil  # noqa: PLC0415  # paid only where it is used
 
         return f"boot:{psutil.boot_time():.0f}"

@@ -59,7 +59,7 @@ def run(args: argparse.Namespace, fleet: Fleet) -> int:
     """Dispatch, then wait as asked."""
     order = order_of(args, fleet)
     fleet.make_home()
-    from fleet.dispatch.dispatcher import Dispatcher  # noqa: PLC0415
+    from fleet.dispatch.dispatcher import Dispatcher  # noqa: PLC0415  # paid only where it is used
 
     done = Dispatcher(fleet).dispatch(order)
     for note in done.plan.notes:
@@ -85,7 +85,7 @@ def order_of(args: argparse.Namespace, fleet: Fleet) -> Order:
     if args.timeout < 0:
         raise UsageError("--timeout cannot be negative")
     engine = canonical(args.engine)
-    from fleet.dispatch.environment import for_engine  # noqa: PLC0415
+    from fleet.dispatch.environment import for_engine  # noqa: PLC0415  # paid only where it is used
 
     if "\n" in args.role or not args.role:
         raise UsageError(f"--role cannot be {args.role!r}")

@@ -66,7 +66,7 @@ def run(args: argparse.Namespace, fleet: Fleet) -> int:
             f"a drain runs already (pid {holder['pid'] if holder else 'unknown'})",
             hint="`fleet drain --status` tells more, `fleet drain --stop` ends it",
         )
-    from fleet.drain.loop import Loop  # noqa: PLC0415
+    from fleet.drain.loop import Loop  # noqa: PLC0415  # paid only where it is used
 
     try:
         loop = Loop(fleet)
@@ -101,7 +101,7 @@ def _say_report(args: argparse.Namespace, done: dict[str, int]) -> int:
 
 def _ask(args: argparse.Namespace, fleet: Fleet) -> int:
     """Let the loop that runs make a pass, and report what it did."""
-    from fleet.drain.requests import Requests  # noqa: PLC0415
+    from fleet.drain.requests import Requests  # noqa: PLC0415  # paid only where it is used
 
     requests = Requests(fleet.layout)
     nonce = requests.ask()
@@ -152,7 +152,7 @@ def _stop(args: argparse.Namespace, fleet: Fleet, lock: DrainLock) -> int:
 
 
 def _detach(args: argparse.Namespace, fleet: Fleet, lock: DrainLock) -> int:
-    from fleet.tmux.client import check_socket, check_version  # noqa: PLC0415
+    from fleet.tmux.client import check_socket, check_version  # noqa: PLC0415  # paid only where it is used
 
     check_version(fleet.tmux_binary)
     check_socket(fleet.socket)

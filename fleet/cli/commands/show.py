@@ -51,7 +51,7 @@ def run(args: argparse.Namespace, fleet: Fleet) -> int:
 
 def _text(name: str, value: Any) -> str:
     if name == "command":
-        import shlex  # noqa: PLC0415
+        import shlex  # noqa: PLC0415  # paid only where it is used
 
         return shlex.join(value)
     if isinstance(value, list):
