@@ -13,7 +13,17 @@ from fleet.errors import TimedOut
 if TYPE_CHECKING:
     from collections.abc import Callable
 
-POLL_SECONDS = 0.02
+LEAST_PAUSE_SECONDS, MOST_PAUSE_SECONDS = 0.002, 0.25
+PAUSE_SHARE = 0.02  #: of what has been waited already
+
+
+def pause(waited: float, least: float = LEAST_PAUSE_SECONDS) -> float:
+    """
+    Seconds until the next look at something that has been waited for so long.
+
+    Whoever waits briefly is told at once; whoever waits for minutes (each look is a call of tmux) burns no core.
+    """
+    return min(max(least, waited * PAUSE_SHARE), MOST_PAUSE_SECONDS)
 
 
 class Clock(Protocol):
@@ -45,19 +55,17 @@ class SystemClock:
         time.sleep(seconds)
 
 
-def wait_until(
-    condition: Callable[[], bool], timeout_seconds: float, *, clock: Clock, what: str, poll: float = POLL_SECONDS
-) -> None:
+def wait_until(condition: Callable[[], bool], timeout_seconds: float, *, clock: Clock, what: str) -> None:
     """
     Return as soon as *condition* holds; it is asked at least twice, at once and after the time is over.
 
     Raises:
         TimedOut: *condition* did not hold within *timeout_seconds* of the monotonic clock; names *what*.
     """
-    end = clock.monotonic() + timeout_seconds
+    begun = clock.monotonic()
     while not condition():
-        if clock.monotonic() >= end:
+        if clock.monotonic() - begun >= timeout_seconds:
             if condition():
                 return
             raise TimedOut(f"{what}: not within {timeout_seconds:g} s")
-        clock.sleep(poll)
+        clock.sleep(pause(clock.monotonic() - begun))

@@ -1,36 +1,65 @@
-"""Settings with their sources: config/defaults.yaml < FLEET_HOME/config.yaml < environment.
+"""Settings with their sources: defaults < the user's file < the project's file < environment < command line.
+
+The user's file is FLEET_HOME/config.yaml; the project's is `.fleet/config.yaml` in the working directory of an agent
+or above it, up to the repository's root. A project's file may come from a stranger: it sets what a dispatch is by
+default and how worktrees are made, and nothing that grants a permission, names a program or is one for the whole fleet.
 
 Engine options come the same way: config/engines/<engine>.yaml < `engines: {<engine>: …}` in the user's file.
 """
 
 from __future__ import annotations
 
-import difflib
 import os
-from dataclasses import dataclass, field
+import re
+import sys
 
 from fleet import resources
 from fleet.errors import BadFile, EnvironmentMissing, UsageError
-from fleet.formats.atomic import encode, read_bytes, read_object, write_file
+from fleet.formats.atomic import encode, read_bytes, write_file
+from fleet.yaml_files import YamlFiles, flat, mapping, place
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
-    from collections.abc import Mapping
+    from collections.abc import Iterable, Mapping
     from typing import Any
 
     from fleet.formats.layout import Layout
 
 ENVIRONMENT = {"FLEET_TMUX_SOCKET": "tmux.socket", "FLEET_MAX_SESSIONS": "limits.max_sessions"}
+PROJECT_FILE = os.path.join(".fleet", "config.yaml")
+PROJECT_MAY_SET = ("dispatch.", "worktree.")
+DEFAULT, COMMAND_LINE = "default", "command line"
+AT_LEAST_ONE = frozenset(
+    {"handoff.max_attempts", "limits.recover_at_once"}
+)  #: no session at all (limits.max_sessions) is a way to pause
+ABOVE_ZERO = frozenset({"watch.stale_minutes", "watch.interval_minutes"})
+EVENTS = ("waiting", "exited", "dead-letter", "hold", "watchdog", "stall")  #: of `notify.events`
+CHOICES = {
+    "dispatch.mode": ("execute", "plan", "fix", "review"),
+    "watch.mode": ("off", "observe", "act"),
+    "notify.webhook_form": ("ntfy", "slack"),
+}
+#: The form of texts, and how it is called.
+FORMS = {
+    "notify.webhook": (r"https?://[^\s/]+\S*", "an http or https address"),
+    "notify.quiet_hours": (r"(?:[01]\d|2[0-3]):[0-5]\d-(?:[01]\d|2[0-3]):[0-5]\d", "HH:MM-HH:MM, such as 22:00-07:00"),
+}
 
 
-@dataclass(frozen=True, slots=True)
 class Settings:
     """Every setting by its dotted name, and where its value is from."""
 
-    values: Mapping[str, Any]
-    files: YamlFiles
-    sources: Mapping[str, str] = field(default_factory=dict)
-    user_engines: Mapping[str, Mapping[str, Any]] = field(default_factory=dict)  #: what the user's file says of them
+    def __init__(
+        self,
+        values: Mapping[str, Any],
+        sources: Mapping[str, str],
+        user_engines: Mapping[str, Mapping[str, Any]],
+        files: YamlFiles,
+    ) -> None:
+        self.values = values
+        self.sources = sources  #: `default`, a file's path, a variable's name or `command line`
+        self.user_engines = user_engines  #: what the user's file says of them
+        self.files = files
 
     def __getitem__(self, name: str) -> Any:
         return self.values[name]
@@ -41,8 +70,14 @@ class Settings:
 
     def engine(self, name: str) -> Mapping[str, Any]:
         """The options of an engine: config/engines/<name>.yaml and the user's over them."""
-        known = self.files.read(resources.config_file("engines", f"{name}.yaml"))
-        return {**known, **self.user_engines.get(name, {})}
+        return {**engine_options(self.files, name), **self.user_engines.get(name, {})}
+
+    def screen(self, name: str) -> Mapping[str, Any]:
+        """What `engines.rules` makes of an engine's screens; empty for an engine without rules."""
+        data = self.files.read(engine_file(name)).get("screen")
+        if isinstance(data, str):  # it draws like another engine
+            data = self.files.read(engine_file(data)).get("screen")
+        return data if isinstance(data, dict) else {}
 
 
 def fleet_home(environ: Mapping[str, str]) -> str:
@@ -60,131 +95,212 @@ def fleet_home(environ: Mapping[str, str]) -> str:
     return os.path.normpath(named)
 
 
-def load(layout: Layout, environ: Mapping[str, str]) -> Settings:
+def user_file(layout: Layout) -> str:
+    """The user's own settings."""
+    return os.path.join(layout.home, "config.yaml")
+
+
+def project_file(folder: str) -> str | None:
+    """The settings of the project that *folder* is in; None when it has none."""
+    home = os.path.realpath(os.path.expanduser("~"))
+    folder = os.path.realpath(folder)
+    while True:
+        path = os.path.join(folder, PROJECT_FILE)
+        if os.path.isfile(path):
+            return path
+        above = os.path.dirname(folder)
+        if folder in (above, home) or os.path.exists(os.path.join(folder, ".git")):
+            return None
+        folder = above
+
+
+def load(
+    layout: Layout,
+    environ: Mapping[str, str],
+    *,
+    project: str | None = None,
+    given: Iterable[str] = (),
+    own: bool = True,
+) -> Settings:
     """
     The settings in force.
 
+    Args:
+        project: the project's file, where one counts.
+        given: `NAME=VALUE` of the command line.
+        own: read the user's file, too.
+
     Raises:
-        UsageError: a file or variable holds something that cannot be a setting; names it.
+        UsageError: a file, variable or argument holds something that cannot be a setting; names it.
     """
     files = YamlFiles(layout)
-    values = _flat(files.read(resources.config_file("defaults.yaml")))
-    sources = dict.fromkeys(values, "default")
+    values = flat(files.read(resources.config_file("defaults.yaml")))
+    sources = dict.fromkeys(values, DEFAULT)
     engines: dict[str, Mapping[str, Any]] = {}
-    path = os.path.join(layout.home, "config.yaml")
-    if os.path.exists(path):
-        own = files.read(path)
-        for name, options in _map(path, own.pop("engines", None)).items():
-            if name not in _engine_names():
-                raise UsageError(f"{path}: unknown engine {name!r}", hint=f"known: {', '.join(_engine_names())}")
-            known = files.read(resources.config_file("engines", f"{name}.yaml"))
-            engines[name] = _known(path, _map(path, options), known)
-        for name, value in _known(path, _flat(own), values).items():
-            values[name], sources[name] = _typed(path, name, value, values[name]), path
+
+    def take(source: str, where: str, own: Mapping[str, Any]) -> None:
+        for name, value in own.items():
+            check_name(where, name, values)
+            values[name], sources[name] = typed(where, name, value, values[name]), source
+
+    path = user_file(layout)
+    if own and os.path.exists(path):
+        said = files.read(path)
+        for name, options in mapping(path, said.pop("engines", None)).items():
+            engines[name] = _engine_options(files, path, name, options)
+        take(path, path, flat(said))
+    if project is not None:
+        asked = flat(files.read(project))
+        for name in asked:
+            if not name.startswith(PROJECT_MAY_SET) and name in values:
+                may = " and ".join(f"{one}*" for one in PROJECT_MAY_SET)
+                raise UsageError(f"{place(project, name)}: a project cannot set {name}", hint=f"it may set {may}")
+        take(project, project, asked)
     for variable, name in ENVIRONMENT.items():
-        text = environ.get(variable)
-        if text:
-            values[name], sources[name] = _typed(variable, name, text, values[name]), variable
-    return Settings(values, files, sources, engines)
+        if environ.get(variable):
+            take(variable, variable, {name: environ[variable]})
+    for word in given:
+        name, equals, text = word.partition("=")
+        if not equals:
+            raise UsageError(f"-c {word}: expected NAME=VALUE", hint="`fleet config show` lists the names")
+        take(COMMAND_LINE, "-c", {name: from_text(text)})
+    _check_sense(values, sources)
+    return Settings(values, sources, engines, files)
 
 
-def _engine_names() -> list[str]:
+def _check_sense(values: Mapping[str, Any], sources: Mapping[str, str]) -> None:
+    """Refuse values that each could be and together cannot."""
+    for kind in ("pct", "tokens"):
+        yellow, red = (f"thresholds.{colour}_{kind}" for colour in ("yellow", "red"))
+        if values[yellow] is not None and values[red] is not None and values[yellow] > values[red]:
+            name = yellow if sources[yellow] != DEFAULT else red
+            raise UsageError(
+                f"{place_of(sources[name], name)}: {yellow} is above {red} ({values[yellow]:g} and {values[red]:g})",
+                hint="yellow asks for a handoff, red makes it",
+            )
+
+
+def from_text(text: str) -> Any:
+    """A value as somebody types it: a number, true, false, null, or else a text."""
+    words: dict[str, Any] = {"true": True, "false": False, "null": None, "": None}
+    if text.lower() in words:
+        return words[text.lower()]
+    try:
+        number = float(text)
+    except ValueError:
+        return text
+    return int(number) if number.is_integer() and "." not in text else number
+
+
+def engine_names() -> list[str]:
+    """The engines that have options."""
     return sorted(n.removesuffix(".yaml") for n in os.listdir(resources.config_file("engines")) if n.endswith(".yaml"))
 
 
-class YamlFiles:
+def engine_file(name: str) -> str:
+    """The default options of an engine."""
+    return resources.config_file("engines", f"{name}.yaml")
+
+
+def engine_options(files: YamlFiles, name: str) -> dict[str, Any]:
+    """The options of an engine with their defaults; the rules for its screens are none of them."""
+    return {key: value for key, value in files.read(engine_file(name)).items() if key != "screen"}
+
+
+def _engine_options(files: YamlFiles, path: str, name: str, options: object) -> Mapping[str, Any]:
+    if name not in engine_names():
+        where = place(path, f"engines.{name}")
+        raise UsageError(f"{where}: unknown engine {name!r}", hint=f"known: {', '.join(engine_names())}")
+    known = engine_options(files, name)
+    found = {}
+    for one, value in mapping(path, options).items():
+        dotted = f"engines.{name}.{one}"
+        check_name(path, dotted, [f"engines.{name}.{each}" for each in known])
+        found[one] = typed(path, dotted, value, known[one])
+    return found
+
+
+def place_of(where: str, name: str) -> str:
+    """Where a setting was given: with its line in a file."""
+    return place(where, name) if os.path.isabs(where) else where
+
+
+def check_name(where: str, name: str, known: Iterable[str]) -> None:
     """
-    Reads YAML files, and remembers what they said in `run/yaml-cache.json` while they stay as they are.
+    Make sure that there is a setting of that name.
 
-    Importing a YAML parser and parsing costs more than making a tmux session.
+    Raises:
+        UsageError: there is none; suggests one that is meant.
     """
+    if name in (names := list(known)):
+        return
+    import difflib  # noqa: PLC0415  # paid only where it is used
 
-    def __init__(self, layout: Layout) -> None:
-        self._path = os.path.join(layout.run, "yaml-cache.json")
-        try:
-            self._known: dict[str, Any] = read_object(self._path)
-        except (FileNotFoundError, BadFile):
-            self._known = {}
-
-    def read(self, path: str) -> dict[str, Any]:
-        """
-        The names and values in *path*.
-
-        Raises:
-            UsageError: it cannot be read, or says something else.
-        """
-        try:
-            info = os.stat(path)
-        except OSError as e:
-            raise UsageError(f"cannot read {path}: {e.strerror}") from e
-        stamp = [info.st_mtime_ns, info.st_size, info.st_ino]
-        known = self._known.get(path)
-        if isinstance(known, dict) and known.get("stamp") == stamp and isinstance(known.get("data"), dict):
-            return dict(known["data"])
-        data = _parse(path)
-        self._known[path] = {"stamp": stamp, "data": data}
-        if os.path.isdir(os.path.dirname(self._path)):
-            try:
-                write_file(self._path, encode(self._known), sync=False)
-            except (OSError, TypeError, ValueError):
-                pass  # a cache that cannot be written is no cache
-        return dict(data)
+    near = difflib.get_close_matches(name, names, 1)
+    if not near and any(one.startswith(name + ".") for one in names):
+        hint = "it is a group: " + ", ".join(one for one in names if one.startswith(name + "."))
+    else:
+        hint = f"did you mean {near[0]!r}?" if near else "`fleet config show` lists the names"
+    raise UsageError(f"{place_of(where, name)}: unknown setting {name!r}", hint=hint)
 
 
-def _parse(path: str) -> dict[str, Any]:
-    import yaml  # noqa: PLC0415  # 15 ms, paid only where a file is new
+def typed(where: str, name: str, value: Any, default: Any) -> Any:
+    """
+    *value* as the kind of value that the setting has.
 
-    try:
-        data = yaml.load(read_bytes(path), Loader=getattr(yaml, "CSafeLoader", yaml.SafeLoader))  # noqa: S506
-    except (yaml.YAMLError, UnicodeDecodeError) as e:
-        raise UsageError(f"{path}: not YAML: {' '.join(str(e).split())}") from e
-    except (FileNotFoundError, BadFile) as e:
-        raise UsageError(f"cannot read {path}: {e}") from e
-    return _map(path, data)
-
-
-def _map(path: str, data: object) -> dict[str, Any]:
-    if data is None:
-        return {}
-    if not isinstance(data, dict) or not all(isinstance(k, str) for k in data):
-        raise UsageError(f"{path}: expected names with values, found {data!r}")
-    return data
-
-
-def _flat(data: Mapping[str, Any], prefix: str = "") -> dict[str, Any]:
-    flat: dict[str, Any] = {}
-    for name, value in data.items():
-        if isinstance(value, dict):
-            flat.update(_flat(value, f"{prefix}{name}."))
-        else:
-            flat[prefix + name] = value
-    return flat
-
-
-def _known(path: str, given: Mapping[str, Any], known: Mapping[str, Any]) -> Mapping[str, Any]:
-    for name in given:
-        if name not in known:
-            near = difflib.get_close_matches(name, known, 1)
-            raise UsageError(f"{path}: unknown setting {name!r}", hint=f"did you mean {near[0]!r}?" if near else None)
-    return given
-
-
-def _typed(where: str, name: str, value: Any, default: Any) -> Any:
-    if isinstance(default, bool) or (isinstance(value, bool)):
+    Raises:
+        UsageError: it cannot be one.
+    """
+    if isinstance(default, list):
+        if isinstance(value, list) and all(isinstance(one, str) for one in value):
+            _check_form(where, name, value)
+            return value
+    elif isinstance(default, bool) or isinstance(value, bool):
         if isinstance(value, bool) and isinstance(default, bool):
             return value
     elif isinstance(default, (int, float)) or name.endswith("_tokens"):
-        try:
-            number = value if isinstance(value, (int, float)) or value is None else float(str(value))
-        except ValueError:
-            number = -1
-        if number is None or number >= 0:
-            return int(number) if number is not None and float(number).is_integer() else number
+        number = _number(value)
+        least = 1 if name in AT_LEAST_ONE else 0
+        most = 100 if name.endswith("_pct") else sys.float_info.max
+        if number is None and value is None and name.endswith("_tokens"):
+            return None
+        if number is not None and least <= number <= most and (number > 0 or name not in ABOVE_ZERO):
+            return int(number) if float(number).is_integer() else number
     elif value is None or isinstance(value, str):
-        if name == "tmux.socket" and value is not None and not os.path.isabs(value):
-            raise UsageError(f"{where}: {name} is {value!r}", hint="give the socket's absolute path")
-        return value
-    raise UsageError(f"{where}: {name} cannot be {value!r}")
+        _check_form(where, name, value)
+        choices = _choices(name)
+        if value in (choices or (value,)) and (value is not None or default is None):
+            return value
+    known = f"known: {', '.join(_choices(name))}" if _choices(name) else None
+    raise UsageError(f"{place_of(where, name)}: {name} cannot be {value!r}", hint=known)
+
+
+def _check_form(where: str, name: str, value: str | list[str] | None) -> None:
+    """Refuse a text or a list that is none of what that setting takes."""
+    if isinstance(value, list):
+        unknown = [one for one in value if name == "notify.events" and one not in EVENTS]
+        if unknown:
+            hint = f"known: {', '.join(EVENTS)}"
+            raise UsageError(f"{place_of(where, name)}: {name} cannot hold {unknown[0]!r}", hint=hint)
+    elif value is not None:
+        form = None
+        if name in ("tmux.socket", "worktree.folder") and not os.path.isabs(value):
+            form = "give an absolute path"
+        elif name in FORMS and not re.fullmatch(FORMS[name][0], value):
+            form = f"give {FORMS[name][1]}"
+        if form is not None:
+            raise UsageError(f"{place_of(where, name)}: {name} is {value!r}", hint=form)
+
+
+def _number(value: Any) -> float | None:
+    try:
+        return value if isinstance(value, (int, float)) else float(str(value))
+    except ValueError:
+        return None
+
+
+def _choices(name: str) -> tuple[str, ...]:
+    return ("claude", *engine_names()) if name == "dispatch.engine" else CHOICES.get(name, ())
 
 
 def hook_config(settings: Settings, drain_argv: list[str], environ: Mapping[str, str]) -> dict[str, Any]:
@@ -199,6 +315,7 @@ def hook_config(settings: Settings, drain_argv: list[str], environ: Mapping[str,
         "yellow_tokens": settings["thresholds.yellow_tokens"],
         "red_tokens": settings["thresholds.red_tokens"],
         "rerequest_seconds": settings.number("thresholds.rerequest_minutes") * 60,
+        "approval_hold_seconds": settings["approvals.hold_seconds"] if settings["approvals.hold"] else 0,
         "inline_characters": settings["messages.inline_characters"],
         "drain_argv": drain_argv,
         "drain_env": {name: environ[name] for name in keep if name in environ},

@@ -37,6 +37,10 @@ class Refused(FleetError):
     """Fleet refuses to do this."""
 
 
+class OnHold(Refused):
+    """Nothing is started there right now."""
+
+
 class NotFound(FleetError):
     """There is no such thing."""
 
@@ -51,6 +55,10 @@ class EnvironmentMissing(FleetError):
     """The environment is missing something that fleet needs."""
 
     exit_code = EXIT_ENVIRONMENT
+
+
+class NoRoom(EnvironmentMissing):
+    """This host has no room for one more agent right now."""
 
 
 class Unreachable(FleetError):

@@ -1,6 +1,8 @@
 """What tmux runs in an agent's pane: hold until released, then become the engine.
 
-Run as a script without any import of fleet: `python -I -S gate.py <launch.json> <nonce>`.
+Run by hooks/gate.py: `python -I -S gate.py <launch.json> <nonce>`. Of fleet it imports the parser of JSON alone, and of
+the standard library only what is C: every start waits for this interpreter (7 ms), `json` and `signal` would
+double its time, and `os` would add a fifth (CPython 3.11).
 
 It reads the launch file, goes to the working directory (a missing one is an error, not another directory), waits for
 `<id>.<nonce>.open`, makes `<id>.<nonce>.started` with O_EXCL, and execs the engine in the same process, so that the
@@ -8,15 +10,16 @@ pane's pid is the engine's. It waits as long as whoever started it lives, and ga
 next drain may still adopt it. Python ignores SIGPIPE; an engine must not inherit that.
 """
 
-import json
-import os
-import signal
+import _signal as signal  # type: ignore[import-not-found]  # the C half, which loads no enum
+import posix
 import sys
 import time
 
-POLL_SECONDS = 0.01
+from fleet.formats import jsontext
+
+POLL_SECONDS, MOST_POLL_SECONDS = 0.01, 0.25  #: the latter behind a hold, which may last for hours
 ABANDONED, BAD_LAUNCH, REPEATED, NO_CWD, NO_ENGINE = 75, 78, 76, 77, 127
-PASSED_ON = ("TMUX", "TMUX_PANE", "TERM", "TERM_PROGRAM", "TERM_PROGRAM_VERSION")
+PASSED_ON = (b"TMUX", b"TMUX_PANE", b"TERM", b"TERM_PROGRAM", b"TERM_PROGRAM_VERSION")
 
 
 def fail(status: int, text: str) -> "None":
@@ -30,6 +33,15 @@ def as_bytes(text: str) -> bytes:
     return text.encode("utf-8", "surrogateescape")
 
 
+def exists(path: str) -> bool:
+    """Whether something that could be looked at is there."""
+    try:
+        posix.stat(path)
+    except OSError:
+        return False
+    return True
+
+
 def owner_lives(owner: "dict[str, object]") -> bool:
     """Whether the process that started this launch is still the same process."""
     pid, start = owner.get("pid"), str(owner.get("pid_start", ""))
@@ -38,10 +50,10 @@ def owner_lives(owner: "dict[str, object]") -> bool:
             return start == "linux-stat:" + f.read().rpartition(b")")[2].split()[19].decode()
     except OSError:
         pass
-    if os.path.isdir("/proc/self") or not isinstance(pid, int):
+    if exists("/proc/self") or not isinstance(pid, int):
         return False
     try:
-        os.kill(pid, 0)
+        posix.kill(pid, 0)
     except PermissionError:
         return True
     except OSError:
@@ -51,13 +63,15 @@ def owner_lives(owner: "dict[str, object]") -> bool:
 
 def hold(folder: str, name: str, spec: "dict[str, object]") -> None:
     """Return when the gate is open."""
-    gate = os.path.join(folder, name + ".open")
-    deadline = time.monotonic() + float(str(spec.get("gate_seconds", 300)))
+    gate = f"{folder}/{name}.open"
+    begun = time.monotonic()
+    deadline = begun + float(str(spec.get("gate_seconds", 300)))
     owner = spec.get("owner")
-    while not os.path.exists(gate):
+    while not exists(gate):
         if time.monotonic() > deadline and not (isinstance(owner, dict) and owner_lives(owner)):
             fail(ABANDONED, "nobody released this agent; it was never started")
-        time.sleep(POLL_SECONDS)  # noqa: TID251  # runs without fleet
+        waited = time.monotonic() - begun
+        time.sleep(min(max(POLL_SECONDS, waited / 50), MOST_POLL_SECONDS))  # noqa: TID251  # runs without fleet
 
 
 def main() -> None:
@@ -65,27 +79,32 @@ def main() -> None:
     path, nonce = sys.argv[1:3]
     try:
         with open(path, "rb") as f:
-            spec = json.loads(f.read().decode("utf-8", "surrogatepass"))
+            spec = jsontext.loads(f.read().decode("utf-8", "surrogatepass"))
         argv = [as_bytes(a) for a in spec["argv"]]
         if spec.get("prompt_at") is not None:
             with open(spec["prompt_file"], "rb") as f:
-                argv.insert(spec["prompt_at"], f.read())
+                prompt, at = f.read(), spec["prompt_at"]
+            if spec.get("prompt_joined"):
+                argv[at - 1] += prompt
+            else:
+                argv.insert(at, prompt)
         env = {as_bytes(k): as_bytes(v) for k, v in spec["env"].items()}
     except (OSError, ValueError, KeyError, TypeError, AttributeError) as e:
         return fail(BAD_LAUNCH, f"cannot use {path}: {e!r}")
     if spec.get("nonce") != nonce:
         return fail(REPEATED, "this launch was replaced by a later one")
-    folder, name = os.path.dirname(path), f"{spec['id']}.{nonce}"
+    folder, name = path.rpartition("/")[0], f"{spec['id']}.{nonce}"
     try:
-        os.chdir(spec["cwd"])
+        posix.chdir(spec["cwd"])
     except OSError as e:
         return fail(NO_CWD, f"cannot enter {spec['cwd']}: {e.strerror}")
     hold(folder, name, spec)
     try:
-        os.close(os.open(os.path.join(folder, name + ".started"), os.O_WRONLY | os.O_CREAT | os.O_EXCL, 0o600))
+        flags = posix.O_WRONLY | posix.O_CREAT | posix.O_EXCL | posix.O_CLOEXEC
+        posix.close(posix.open(f"{folder}/{name}.started", flags, 0o600))
     except FileExistsError:
         return fail(REPEATED, "this launch has been started before")
-    env.update((k.encode(), as_bytes(os.environ[k])) for k in PASSED_ON if k in os.environ)
+    env.update((k, posix.environ[k]) for k in PASSED_ON if k in posix.environ)
     env[b"PWD"] = as_bytes(spec["cwd"])
     sys.stdout.write("\033[2J\033[3J\033[H")
     sys.stdout.flush()
@@ -93,9 +112,6 @@ def main() -> None:
         if hasattr(signal, one):
             signal.signal(getattr(signal, one), signal.SIG_DFL)
     try:
-        os.execve(argv[0], argv, env)  # noqa: S606  # becoming the engine is the point
+        posix.execve(argv[0], argv, env)  # becoming the engine is the point
     except OSError as e:
-        return fail(NO_ENGINE, f"cannot start {os.fsdecode(argv[0])}: {e.strerror}")
-
-
-main()
+        return fail(NO_ENGINE, f"cannot start {argv[0].decode('utf-8', 'surrogateescape')}: {e.strerror}")

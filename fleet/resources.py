@@ -26,6 +26,26 @@ def hook_launcher() -> str:
     return os.path.join(folder("hooks"), "on_event.py")
 
 
+def status_launcher() -> str:
+    """What Claude Code runs for its status line."""
+    return os.path.join(folder("hooks"), "status_line.py")
+
+
+def opencode_plugin() -> str:
+    """What opencode loads."""
+    return os.path.join(folder("hooks"), "opencode_plugin.js")
+
+
+def skills() -> str:
+    """The skills that dispatched agents get: a plugin of Claude Code's."""
+    return folder("skills")
+
+
+def supervision() -> str:
+    """The skill of an agent that supervises others: a plugin of its own."""
+    return os.path.join(folder("skills"), "fleet-supervision")
+
+
 def gate() -> str:
     """What tmux runs in an agent's pane."""
-    return os.path.join(PACKAGE, "gate.py")
+    return os.path.join(folder("hooks"), "gate.py")

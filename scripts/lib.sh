@@ -24,10 +24,21 @@ make_venv() {
   local folder=$1 extra=$2 stamp
   stamp="$folder/.made-$(cksum <"$root/pyproject.toml" | tr ' ' '-')-${extra:-plain}"
   [ -e "$stamp" ] && return
-  [ -x "$folder/bin/python" ] || { say "making a virtual environment in $folder"; "$(python_path)" -m venv "$folder"; }
+  [ -x "$folder/bin/python" ] || { say "making a virtual environment in $folder"; new_venv "$(python_path)" "$folder"; }
   "$folder/bin/python" -m pip install --quiet --disable-pip-version-check -e "$root${extra:+[$extra]}" ||
     die "pip could not install fleet's dependencies"
   touch "$stamp"
+}
+
+# new_venv PYTHON FOLDER: Debian and Ubuntu have `venv` in a package of its own; what a failed try left is taken away
+new_venv() {
+  "$1" -m venv "$2" >/dev/null 2>&1 && return
+  rm -rf "$2"
+  if command -v apt-get >/dev/null && ! "$1" -c 'import ensurepip' 2>/dev/null; then
+    install_packages "$("$1" -c 'import sys; print("python%d.%d-venv" % sys.version_info[:2])')" ||
+      install_packages python3-venv || die "python3-venv could not be installed"
+  fi
+  "$1" -m venv "$2" >&2 || { rm -rf "$2"; die "$1 cannot make a virtual environment"; }
 }
 
 # install_packages NAME...: by the system's package manager, after saying so

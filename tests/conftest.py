@@ -30,6 +30,12 @@ def pytest_collection_modifyitems(config, items):
             item.add_marker(skip)
 
 
+@pytest.fixture
+def stride(request):
+    """Of the effects of a crash matrix every how many-th one is cut: each with --all, else every third."""
+    return 1 if request.config.getoption("--all") else 3
+
+
 @pytest.fixture(autouse=True)
 def own_home(tmp_path, monkeypatch):
     """No test sees or touches the fleet, the home or the tmux server of the person who runs it."""

@@ -92,6 +92,9 @@ class MemoryPanes:
                 return session
         raise Unreachable(f"can't find pane: {pane_id}")
 
+    def collect(self):
+        pass
+
     def capture(self, pane_id, *, styled=False, history=0):
         text = self._of(pane_id).output.decode("utf-8", "replace")
         text = text if styled else re.sub(r"\x1b\[[0-9;?]*[A-Za-z]", "", text)
@@ -109,6 +112,17 @@ class MemoryPanes:
 
     def enter(self, pane_id):
         os.write(self._of(pane_id).master, b"\r")
+
+    def press(self, pane_id, key):
+        os.write(self._of(pane_id).master, {"Up": b"\x1b[A", "Down": b"\x1b[B"}[key])
+
+    def size(self, pane_id):
+        self._of(pane_id)
+        return 220, 50
+
+    def make_room(self, pane_id, *, full=False):
+        self._of(pane_id)
+        return False
 
     def end_all(self):
         self.blind = False

@@ -2,14 +2,13 @@
 
 from __future__ import annotations
 
-import argparse
 import errno
-import importlib
 import os
 import sys
 
 from fleet.cli import output
-from fleet.cli.table import COMMANDS
+from fleet.cli.parsers import PASS_THROUGH, module_of, parser_of
+from fleet.cli.table import COMMANDS, KNOWN_AS
 from fleet.errors import (
     EXIT_BUG,
     EXIT_ENVIRONMENT,
@@ -17,6 +16,7 @@ from fleet.errors import (
     EXIT_OK,
     EXIT_USAGE,
     FleetError,
+    Refused,
     UsageError,
 )
 
@@ -26,19 +26,14 @@ if TYPE_CHECKING:
 
     from fleet.app import Fleet
 
-USAGE = "usage: fleet COMMAND [ARGUMENTS]   (fleet COMMAND --help tells more)"
+USAGE = "usage: fleet [-c NAME=VALUE]... COMMAND [ARGUMENTS]   (fleet COMMAND --help tells more)"
+INSPECTING = frozenset({"list", "show", "events", "peek", "logs"})  #: what works in an imported history
+LOOKING = INSPECTING | {"attach"}  #: what goes on with a configuration that cannot be used
+#: What checks it first, in any case.
+ACTING = frozenset({"dispatch", "send", "handoff", "stop", "queue", "worktree", "hold"})
+COMPLETE = "__complete"  #: what the shells' completion asks
 #: What a disk or a user's rights refuse: nothing of fleet's doing.
 ENVIRONMENT_ERRORS = frozenset({errno.ENOSPC, errno.EDQUOT, errno.EROFS, errno.EACCES, errno.EMFILE, errno.ENFILE})
-#: Commands whose arguments belong to another program.
-PASS_THROUGH = frozenset({"fake-agent"})
-
-
-class Parser(argparse.ArgumentParser):
-    """Says wrong usage in one line, in fleet's own words."""
-
-    def error(self, message: str) -> NoReturn:
-        """Raise instead of exiting."""
-        raise UsageError(message, hint=f"`{self.prog} --help` shows what there is")
 
 
 def help_text() -> str:
@@ -69,28 +64,28 @@ def main(argv: list[str]) -> int:
         return EXIT_OK
     fleet = None
     try:
+        given, argv = _settings(argv)
         name = argv[0]
-        if name not in COMMANDS:
-            import difflib  # noqa: PLC0415  # paid only where it is used
+        if name == COMPLETE:
+            from fleet.cli import completing  # noqa: PLC0415  # only a shell asks
 
-            near = difflib.get_close_matches(name, COMMANDS, 1)
-            raise UsageError(f"no command {name!r}", hint=f"did you mean `fleet {near[0]}`?" if near else USAGE)
-        module = importlib.import_module(f"fleet.cli.commands.{COMMANDS[name][0]}")
+            return completing.main(argv[1:])
+        _check_command(name)
+        module = module_of(name)
         if name in PASS_THROUGH:
             return int(module.main(argv[1:]))
-        parser = Parser(prog=f"fleet {name}", description=module.__doc__, allow_abbrev=False,
-                        formatter_class=argparse.RawDescriptionHelpFormatter)  # fmt: skip
-        module.add_arguments(parser)
+        parser = parser_of(name, module)
         own, command = argv[1:], None
         if getattr(module, "TAKES_COMMAND", False):
             at = own.index("--") if "--" in own else len(own)
             own, command = own[:at], own[at + 1 :]
-        args = parser.parse_args(own)
+        args = parser.parse_intermixed_args(own)
         if command is not None:
             args.command = command
         from fleet.app import Fleet  # noqa: PLC0415  # paid only where it is used
 
-        fleet = Fleet(os.environ)
+        fleet = Fleet(os.environ, given=given)
+        _check_home(fleet, name)
         return int(module.run(args, fleet))
     except FleetError as e:
         output.error(e)
@@ -101,6 +96,51 @@ def main(argv: list[str]) -> int:
         return _refused_by_the_system(e, argv, fleet)
     except Exception as e:  # noqa: BLE001  # the outermost edge: a bug is reported, never shown as a traceback
         return _bug(e, argv, fleet)
+
+
+def _check_command(name: str) -> None:
+    if name in COMMANDS:
+        return
+    import difflib  # noqa: PLC0415  # paid only where it is used
+
+    known = [command for command, others in KNOWN_AS.items() if name in others]
+    near = known or difflib.get_close_matches(name, COMMANDS, 1)
+    raise UsageError(f"no command {name!r}", hint=f"did you mean `fleet {near[0]}`?" if near else USAGE)
+
+
+def _check_home(fleet: Fleet, name: str) -> None:
+    from fleet import config  # noqa: PLC0415  # paid only where it is used
+
+    # Without a file of the user's nothing is wrong in it, and nothing is paid for finding that out.
+    if fleet.given or (name in LOOKING | ACTING and os.path.exists(config.user_file(fleet.layout))):
+        _check_settings(fleet, name)
+    if fleet.is_inspection and name not in INSPECTING:
+        raise Refused(
+            f"{fleet.layout.home} is an imported history to look at: nothing is done in it",
+            hint=f"FLEET_HOME names it; what looks only works there: {', '.join(sorted(INSPECTING))}",
+        )
+
+
+def _check_settings(fleet: Fleet, name: str) -> None:
+    """Refuse what is no configuration, whether the command needs a setting or not. What only looks goes on."""
+    try:
+        fleet.settings  # noqa: B018  # they are read at their first use
+    except UsageError as e:
+        if name not in LOOKING:
+            raise
+        fleet.look_on()
+        output.say(f"fleet: note: {e}; `fleet {name}` goes on with the defaults, what acts would refuse")
+
+
+def _settings(argv: list[str]) -> tuple[list[str], list[str]]:
+    """The settings before the command, `-c NAME=VALUE` each, and the rest."""
+    given = []
+    while argv and argv[0] == "-c":
+        if len(argv) < 3:
+            raise UsageError("-c NAME=VALUE goes before a command", hint=USAGE)
+        given.append(argv[1])
+        argv = argv[2:]
+    return given, argv
 
 
 def _refused_by_the_system(error: OSError, argv: list[str], fleet: Fleet | None) -> int:
@@ -120,7 +160,9 @@ def _bug(error: Exception, argv: list[str], fleet: Fleet | None) -> int:
 
     folder = fleet.layout.logs if fleet and os.path.isdir(fleet.layout.logs) else tempfile.gettempdir()
     path = os.path.join(folder, f"fleet-bug-{os.getpid()}.log")
-    text = "".join(traceback.format_exception(error))
+    from fleet.formats.redaction import Redactor  # noqa: PLC0415  # paid only where it is used
+
+    text = Redactor().text("".join(traceback.format_exception(error)))
     output.say(f"fleet: a bug of fleet: {type(error).__name__}: {' '.join(str(error).split())}")
     try:
         with open(path, "w", encoding="utf-8") as f:
@@ -133,4 +175,7 @@ def _bug(error: Exception, argv: list[str], fleet: Fleet | None) -> int:
 
 def entry() -> NoReturn:
     """The console script."""
+    if sys.flags.utf8_mode == 0 and sys.getfilesystemencoding() != "utf-8":
+        os.execv(sys.executable, [sys.executable, "-X", "utf8", *sys.orig_argv[1:]])  # noqa: S606  # this very program
+    output.prepare()
     sys.exit(main(sys.argv[1:]))

@@ -3,10 +3,10 @@
 from __future__ import annotations
 
 import contextlib
-from dataclasses import dataclass
+from typing import NamedTuple
 
 from fleet.dispatch import limits
-from fleet.errors import BadFile, Refused, Unreachable
+from fleet.errors import Refused, Unreachable
 from fleet.formats import launch
 from fleet.formats.atomic import Lock, remove_file
 from fleet.formats.states import Existence
@@ -15,54 +15,71 @@ from fleet.tmux.client import check_socket, check_version
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
-    from collections.abc import Callable
+    from collections.abc import Callable, Collection
 
     from fleet.app import Fleet
     from fleet.engines.base import Plan
     from fleet.model.agent import Agent
     from fleet.model.orders import Order
+    from fleet.model.panes import Snapshot
+    from fleet.worktree.making import Made
 
 
-@dataclass(frozen=True, slots=True)
-class Dispatched:
+class Dispatched(NamedTuple):
     """What a dispatch led to."""
 
     agent: Agent
     nonce: str
     plan: Plan
+    notes: tuple[str, ...] = ()  #: what was decided on the way and the operator should know
 
 
 class Dispatcher:
     """Gives out one task at a time."""
 
-    def __init__(self, fleet: Fleet) -> None:
+    def __init__(self, fleet: Fleet, sessions: Snapshot | None = None, settled: Collection[str] = ()) -> None:
+        """
+        Make one.
+
+        Args:
+            sessions: a look at the server from before a row of dispatches. Sessions are then counted from it and from
+                what was journaled in this home since, which is never fewer, and the server is not asked for each.
+            settled: the agents whose start was over before that look: they are in it, or have no session.
+        """
         self._fleet = fleet
+        self._sessions = sessions
+        self._settled = settled
 
     def dispatch(self, order: Order) -> Dispatched:
         """
         Start the order's agent.
 
         Raises:
+            OnHold: its account, engine or project may start nothing now.
             Refused: the task is alive, or the engine would open a dialog there.
             EnvironmentMissing: tmux, the engine, memory, disk, a session or FLEET_HOME is missing.
             Unreachable: tmux or the process table did not answer.
         """
         fleet = self._fleet
         limits.check_home(fleet.layout.home)
+        limits.check_hold(fleet.looker(), order.engine, order.env, order.project)
         check_socket(order.socket)
-        snapshot = fleet.looker().snapshot(order.socket)
-        check_version(fleet.tmux_binary, next((pane.version for pane in snapshot.panes), None))
         limits.check_memory(fleet.settings)
         limits.check_disk(fleet.layout.home, fleet.settings)
         plan = fleet.starter.plan(order)
         with contextlib.ExitStack() as undo:
+            made = self._worktree(order, undo)
+            if made is not None:
+                order = made.order
+                plan = fleet.starter.plan(order)
             self._overcome(order, undo)
-            with Lock(fleet.layout.task_lock(order.project, order.task_id)), Lock(fleet.layout.limit_lock):
+            with Lock(fleet.layout.task_lock(order.project, order.task_id)):
                 self._check_task(order)
-                limits.check_sessions(fleet.looker().snapshot(order.socket), fleet.settings, self._coming())
-                undo.callback(launch.remove, fleet.layout, order.agent_id)
-                undo.callback(remove_file, fleet.layout.task(order.dispatch_id))
-                start = fleet.starter.journal(order, plan)
+                with Lock(fleet.layout.limit_lock):
+                    self._check_room(order)
+                    undo.callback(launch.remove, fleet.layout, order.agent_id)
+                    undo.callback(remove_file, fleet.layout.task(order.dispatch_id))
+                    start = fleet.starter.journal(order, plan)
             undo.callback(remove_file, fleet.layout.record(order.agent_id))
             undo.callback(self._end, order)
             fleet.starter.hold(start)
@@ -71,20 +88,36 @@ class Dispatcher:
             if agent is None or read_process(agent.pid or 0) is None:
                 raise Unreachable(f"the session {start['session']} vanished while it was made")
             undo.pop_all()
+        if made is not None:
+            self._settle(made)
         fleet.journal.tell(order.agent_id, "Dispatched", source="cli", task=order.task_id, engine=order.engine)
         fleet.starter.release(start)
-        return Dispatched(agent, start["nonce"], plan)
+        return Dispatched(agent, start["nonce"], plan, tuple(made.notes) if made is not None else ())
 
-    def _coming(self) -> list[str]:
-        """The agents that other processes are starting right now."""
-        found = []
-        for agent_id in launch.ids(self._fleet.layout):
-            try:
-                if self._fleet.owner_lives(launch.read(self._fleet.layout, agent_id)):
-                    found.append(agent_id)
-            except (FileNotFoundError, BadFile):
-                continue
-        return found
+    def _worktree(self, order: Order, undo: contextlib.ExitStack) -> Made | None:
+        """The git worktree that the order asks for; None when it asks for none."""
+        if order.worktree is None:
+            return None
+        from fleet.worktree.making import Maker  # noqa: PLC0415  # paid only where it is used
+
+        self._check_task(order)  # said of the task rather than of its tree
+        return Maker(self._fleet).make(order, order.worktree, undo)
+
+    def _settle(self, made: Made) -> None:
+        from fleet.worktree.making import Maker  # noqa: PLC0415  # paid only where it is used
+
+        Maker(self._fleet).settle(made.tree)
+
+    def _check_room(self, order: Order) -> None:
+        """Make sure that there is a tmux that fleet knows, and one more session. The caller holds the limit lock."""
+        fleet = self._fleet
+        if self._sessions is not None:
+            snapshot, coming = self._sessions, set(launch.ids(fleet.layout)).difference(self._settled)
+        else:
+            coming = limits.coming(fleet)
+            snapshot = fleet.looker().snapshot(order.socket)
+        check_version(fleet.tmux_binary, next((pane.version for pane in snapshot.panes), None))
+        limits.check_sessions(snapshot, fleet.settings, coming)
 
     def _end(self, order: Order) -> None:
         with contextlib.suppress(Unreachable):
@@ -112,9 +145,9 @@ class Dispatcher:
         """
         fleet = self._fleet
         look = fleet.looker()
-        for agent in fleet.agents.living().agents:
-            if (agent.project, agent.task_id) != (order.project, order.task_id):
-                continue
+        # Before the records: a start that gets its record now is in one of both.
+        coming = list(launch.unrecorded(fleet.layout))
+        for agent in fleet.agents.of_task(order.project, order.task_id):
             sight = look.see(agent)
             if sight.facts.queued or sight.facts.dead_letter:
                 raise self._taken(order, agent, "it is being handed off")
@@ -122,14 +155,10 @@ class Dispatcher:
                 raise self._taken(order, agent, "whether it still works could not be found out")
             if sight.facts.running:
                 raise self._taken(order, agent, f"it is {sight.state.turn}")
-        for agent_id in launch.ids(fleet.layout):
-            try:
-                start = launch.read(fleet.layout, agent_id)
-            except (FileNotFoundError, BadFile):
-                continue
+        for start in coming:
             same = (start["project"], start["task_id"]) == (order.project, order.task_id)
-            if same and fleet.agents.get(agent_id) is None and fleet.owner_lives(start):
-                raise Refused(f"task {order.task_id!r} is being started right now as {agent_id}")
+            if same and fleet.owner_lives(start):
+                raise Refused(f"task {order.task_id!r} is being started right now as {start['id']}")
 
     @staticmethod
     def _taken(order: Order, agent: Agent, why: str) -> Refused:

@@ -12,17 +12,17 @@ from __future__ import annotations
 
 import os
 import sys
-import uuid
 
 from fleet import resources
 from fleet.dispatch.environment import SESSION_VARIABLES, fleet_variables
-from fleet.engines.base import LONGEST_ARGUMENT_BYTES, Request
+from fleet.engines.base import LONGEST_ARGUMENT_BYTES, Request, going_on
 from fleet.engines.catalog import engine
 from fleet.engines.command import PROMPT, PROMPT_FILE
+from fleet.engines.versions import installed
 from fleet.errors import Unreachable
 from fleet.formats import launch, texts
-from fleet.formats.atomic import write_file
-from fleet.formats.ids import new_id, session_name
+from fleet.formats.atomic import ensure_dir, ensure_link, write_file
+from fleet.formats.ids import new_id, new_uuid, session_name
 from fleet.formats.record import SCHEMA_VERSION
 from fleet.formats.states import Origin
 from fleet.formats.times import rfc3339
@@ -30,7 +30,7 @@ from fleet.process.table import boot_id, own_identity, read_process
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
-    from collections.abc import Callable, Mapping
+    from collections.abc import Callable, Mapping, Sequence
     from typing import Any
 
     from fleet.clock import Clock
@@ -68,13 +68,16 @@ class Starter:
             command=order.command,
             model=order.model,
             hook_argv=(python, "-I", "-S", resources.hook_launcher()),
-            conversation_id=str(uuid.uuid4()),
+            conversation_id=new_uuid(),
             trust=order.trust,
+            role=order.role,
         )
 
     def plan(self, order: Order) -> Plan:
         """How the order's engine is started. Raises EnvironmentMissing when it cannot be."""
-        return engine(order.engine).plan(self.request(order))
+        program = engine(order.engine)
+        plan = program.plan(self.request(order))
+        return plan if order.resume is None else going_on(program, plan, order.resume)
 
     def journal(self, order: Order, plan: Plan) -> dict[str, Any]:
         """Write everything the start needs, the launch file first: it is how a crash is recognised; returns it."""
@@ -94,6 +97,7 @@ class Starter:
             "project": order.project,
             "task_id": order.task_id,
             "engine": order.engine,
+            "version": self._version(order, plan),
             "role": order.role,
             "mode": order.mode,
             "model": order.model,
@@ -103,11 +107,13 @@ class Starter:
             "env": {**order.env, **plan.env, **fleet_variables(order, self.layout.home, self.layout.hook_config)},
             "argv": argv,
             "prompt_at": prompt_at,
+            "prompt_joined": prompt_at is not None and _is_joined(plan.prompt_prefix),
             "prompt_file": path if order.prompt is not None else None,
             "prompted": order.prompt is not None,
             "hooks": plan.hooks,
             "trust": order.trust,
             "conversation_id": plan.conversation_id,
+            "resume": order.resume,
             "socket": order.socket,
             "session": session_name(order.agent_id),
             "handoff_number": order.handoff_number,
@@ -122,8 +128,15 @@ class Starter:
             for each in {path, task}:
                 write_file(each, order.prompt, sync=False)
         for name, content in plan.files.items():
+            ensure_dir(os.path.dirname(name))
             write_file(name, content, sync=False)
+        for name, target in plan.links.items():
+            ensure_link(name, target)
         return data
+
+    def _version(self, order: Order, plan: Plan) -> str | None:
+        """Of the engine's own program, where it has one."""
+        return installed(plan.argv[0], order.env, self.layout.engine_versions) if "binary" in order.options else None
 
     def hold(self, start: Mapping[str, Any]) -> None:
         """
@@ -163,7 +176,7 @@ class Starter:
 
 
 def _with_prompt(
-    argv: list[str], prefix: list[str], prompt: bytes, path: str, task: str
+    argv: list[str], prefix: Sequence[str], prompt: bytes, path: str, task: str
 ) -> tuple[list[str], int | None]:
     """
     The arguments with a place for the prompt, or with words that name a file when it cannot be one.
@@ -172,8 +185,11 @@ def _with_prompt(
         path: holds the prompt as long as the agent lives.
         task: holds it as long as its dispatch is of interest: what words name may be read again by a successor.
     """
-    if b"\0" in prompt or len(prompt) > LONGEST_ARGUMENT_BYTES:
+    joined = prefix[-1] if _is_joined(prefix) else ""
+    if b"\0" in prompt or len(prompt) + len(joined) > LONGEST_ARGUMENT_BYTES:
         words = texts.prompt_in_file(task)
+        if joined:
+            return [*argv, *prefix[:-1], joined + words], None
         if PROMPT in argv:
             return [words if a == PROMPT else path if a == PROMPT_FILE else a for a in argv], None
         return [path if a == PROMPT_FILE else a for a in argv] if PROMPT_FILE in argv else [*argv, *prefix, words], None
@@ -185,6 +201,11 @@ def _with_prompt(
         return argv, None
     argv = [*argv, *prefix]
     return argv, len(argv)
+
+
+def _is_joined(prefix: Sequence[str]) -> bool:
+    """Whether the prompt stands in one argument with its option: some clients take `-x` behind one for another."""
+    return bool(prefix) and prefix[-1].endswith("=")
 
 
 def first_record(start: Mapping[str, Any], wall: float) -> dict[str, Any]:

@@ -17,6 +17,7 @@ if TYPE_CHECKING:
     from fleet.formats.layout import Layout
 
 LAST_ERROR_CHARACTERS = 500
+NO_FOLDER = "no_folder_since"  #: the mark of an entry that waits for a folder that is not there
 
 
 class Attempts:
@@ -64,7 +65,14 @@ class Attempts:
 
     def begin(self, new_id: str) -> None:
         """A start is about to be tried: what was noted of an earlier start of the same successor no longer counts."""
-        stale = ("awaited_since", "said_late_at", f"term_sent_at_{new_id}", f"kill_sent_at_{new_id}")
+        stale = (
+            "awaited_since",
+            "composer_seen_at",
+            "said_late_at",
+            NO_FOLDER,
+            f"term_sent_at_{new_id}",
+            f"kill_sent_at_{new_id}",
+        )
         self.data = {k: v for k, v in self.data.items() if k not in stale}
         self._set({"begun_at": rfc3339_ms(self._clock.wall())})
 

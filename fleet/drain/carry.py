@@ -2,8 +2,10 @@
 
 from __future__ import annotations
 
+import hashlib
 import subprocess
 
+from fleet.clock import pause
 from fleet.drain.lock import DrainLock
 from fleet.errors import TimedOut
 
@@ -12,9 +14,15 @@ if TYPE_CHECKING:
     from collections.abc import Callable
 
     from fleet.app import Fleet
+    from fleet.formats.layout import Layout
 
-POLL_SECONDS = 0.02
+SESSION = "fleet-drain"
 FIRST_LOOK_SECONDS = 0.05
+
+
+def detached_session(layout: Layout) -> str:
+    """The tmux session of `fleet drain --detach`; homes may share a server."""
+    return f"{SESSION}-{hashlib.sha256(layout.home.encode()).hexdigest()[:6]}"
 
 
 def carry_out(fleet: Fleet, done: Callable[[], bool], timeout_seconds: float, what: str) -> None:
@@ -25,7 +33,8 @@ def carry_out(fleet: Fleet, done: Callable[[], bool], timeout_seconds: float, wh
         TimedOut: it did not hold in time. The intent stays, and a drain that runs or comes goes on with it.
     """
     clock = fleet.clock
-    end = clock.monotonic() + timeout_seconds
+    begun = clock.monotonic()
+    end = begun + timeout_seconds
     lock = DrainLock(fleet.layout, clock)
     while not done():
         if lock.take(FIRST_LOOK_SECONDS):
@@ -42,7 +51,7 @@ def carry_out(fleet: Fleet, done: Callable[[], bool], timeout_seconds: float, wh
             return
         if clock.monotonic() >= end:
             raise TimedOut(f"{what}: not within {timeout_seconds:g} s; the drain goes on with it")
-        clock.sleep(POLL_SECONDS)
+        clock.sleep(pause(clock.monotonic() - begun))
 
 
 def start_background(fleet: Fleet) -> bool:

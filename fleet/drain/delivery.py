@@ -32,6 +32,9 @@ if TYPE_CHECKING:
 QUICK_TRIES = 3  #: presses of Enter that may be swallowed by a client that just started
 QUICK_SECONDS = 1.0
 IDLE_SECONDS = 3.0  #: between two looks at an agent that nothing can be done for, when nothing stirs
+LOOK_SECONDS = 0.05  #: between two looks at a screen that something was pasted into
+APPEAR_SECONDS = 5.0  #: how long a program may take to show what was pasted: a busy machine is slow
+LOST_PASTE_SECONDS = 30.0  #: a paste that has not shown by then never will; before, a second one would stand beside it
 UNANSWERED_SECONDS = 2.0  #: after this long without an answer the screen is asked whether Esc was pressed
 
 
@@ -54,6 +57,7 @@ class Backoff:
     due: float = 0.0
     tries: int = 0
     last: Woken | None = None
+    pasted_at: float | None = None  #: our line was pasted then and has not been seen since
 
 
 class Deliveries:
@@ -119,6 +123,8 @@ class Deliveries:
             return
         if sight.pane.pid != agent.pid:
             return
+        if sight.facts.hold and waiting[0].state == MessageState.NEW:
+            return  # it would wake into a limit; a hook of a turn that runs anyway still hands it over
         if not sight.facts.reports:
             self._note(agent_id, self._type(sight, waiting[0]))
             return
@@ -150,8 +156,9 @@ class Deliveries:
         with Held(fleet.layout, agent.id) as held:
             if held.data is not None:
                 delivery.settle(fleet.layout, held.data, "", None, fleet.clock.wall(), path)
+                held.set({"inbox_pending": messages.any_undelivered(fleet.layout, agent.id)})
             unsaid = self._take_back(agent, path or agent.transcript_path)
-        if unsaid:  # whatever that hook reported, the screen says whether the turn goes on
+        if unsaid and not sight.facts.hold:  # whatever that hook reported, the screen says whether the turn goes on
             self._note(agent.id, self._wake(sight))
             return
         backoff = self._backoffs.setdefault(agent.id, Backoff())
@@ -199,11 +206,12 @@ class Deliveries:
                 if first.working:
                     return Woken.BUSY
                 if not is_wake_line(first):
-                    if first.box != Box.EMPTY or only_enter:
+                    if first.box == Box.UNKNOWN and keyboard.make_room():
+                        return Woken.BUSY  # it draws itself anew
+                    if first.box != Box.EMPTY or only_enter or self._on_its_way(sight):
                         return _hindrance(first)
                     keyboard.paste(WAKE_LINE)
-                    keyboard.pause(self._gap(sight))
-                    second = program.composer(keyboard.look())
+                    second = self._appeared(sight, keyboard)
                     if not is_wake_line(second):
                         return _hindrance(second)
                 keyboard.enter()
@@ -212,9 +220,39 @@ class Deliveries:
             self._fleet.journal.tell(sight.agent.id, "WakeFailed", error=str(e))
             return Woken.UNCLEAR
 
+    def _on_its_way(self, sight: Sight) -> bool:
+        """Whether a line that was pasted may yet come up."""
+        at = self._backoffs.setdefault(sight.agent.id, Backoff()).pasted_at
+        return at is not None and self._fleet.clock.monotonic() - at < LOST_PASTE_SECONDS
+
+    def _appeared(self, sight: Sight, keyboard: Keyboard) -> Composer:
+        """The composer once it shows something, at the earliest after the gap that Enter needs."""
+        backoff, clock = self._backoffs.setdefault(sight.agent.id, Backoff()), self._fleet.clock
+        backoff.pasted_at = clock.monotonic()
+        keyboard.pause(self._gap(sight))
+        while True:
+            seen = engine(sight.agent.engine).composer(keyboard.look())
+            half = seen.box == Box.TEXT and not is_wake_line(seen) and WAKE_LINE.startswith(seen.text)
+            if seen.box in (Box.TEXT, Box.DIALOG) and not half:
+                backoff.pasted_at = None
+                return seen
+            if clock.monotonic() - backoff.pasted_at >= APPEAR_SECONDS:
+                return seen
+            keyboard.pause(LOOK_SECONDS)
+
     def _gap(self, sight: Sight) -> float:
         options = self._fleet.settings.engine(sight.agent.engine)
         return float(options.get("enter_gap_seconds", 0.2))
+
+    def _shown(self, sight: Sight, keyboard: Keyboard, text: str) -> bool:
+        """Whether a pasted text comes up on the screen."""
+        end = self._fleet.clock.monotonic() + APPEAR_SECONDS
+        keyboard.pause(self._gap(sight))
+        while not shows(keyboard.look(), text):
+            if self._fleet.clock.monotonic() >= end:
+                return False
+            keyboard.pause(LOOK_SECONDS)
+        return True
 
     def _type(self, sight: Sight, message: messages.Message) -> Woken:
         """The text itself, into an engine that does not report."""
@@ -230,8 +268,7 @@ class Deliveries:
                 with Held(fleet.layout, agent.id):
                     message = messages.move(message, MessageState.OFFERED, offer={"via": "keys"})
                 keyboard.paste(text)
-                keyboard.pause(self._gap(sight))
-                pasted = shows(keyboard.look(), text)
+                pasted = self._shown(sight, keyboard, text)
                 if pasted:
                     keyboard.enter()
                 keyboard.pause(self._gap(sight))
@@ -240,9 +277,11 @@ class Deliveries:
             fleet.journal.tell(agent.id, "WakeFailed", error=str(e))
             taken = False
         state = MessageState.DELIVERED if taken else MessageState.UNCONFIRMED
-        with Held(fleet.layout, agent.id):
+        with Held(fleet.layout, agent.id) as held:
             if message.state == MessageState.OFFERED:
                 messages.archive(fleet.layout, agent.id, message, state, fleet.clock.wall(), "keys")
+            if held.data is not None:
+                held.set({"inbox_pending": messages.any_undelivered(fleet.layout, agent.id)})
         return Woken.DELIVERED if taken else Woken.UNCONFIRMED
 
 

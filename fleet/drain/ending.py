@@ -11,6 +11,7 @@ import signal
 
 from fleet.errors import Unreachable
 from fleet.formats.atomic import write_file
+from fleet.observe.facts import placed
 from fleet.process.ending import kin, signal_processes, signal_session
 
 TYPE_CHECKING = False
@@ -23,7 +24,7 @@ if TYPE_CHECKING:
 
 SCREEN_HISTORY = 500
 #: Engines whose program is theirs alone; another's interpreter may run anything of the agent's.
-NATIVE = frozenset({"claude-code", "codex"})
+NATIVE = frozenset({"claude-code", "codex", "opencode"})
 
 
 class Ender:
@@ -79,6 +80,7 @@ class Ender:
     def save_screen(self, agent: Agent, look: Looker) -> list[str]:
         """Keep the last screen of the agent's pane, if it is still there, in `screens/`; the lines."""
         path = self._fleet.layout.screen(agent.id)
+        agent = placed(agent)
         pane = look.snapshot(agent.socket).of_agent(agent.id, agent.pane_id, agent.server_pid)
         if pane is not None:
             try:
@@ -104,6 +106,7 @@ class Ender:
         snapshot = look.snapshot(agent.socket)
         if snapshot.error:
             raise Unreachable(snapshot.error)
+        agent = placed(agent)
         pane = snapshot.of_agent(agent.id, agent.pane_id, agent.server_pid)
         if pane is not None:
             self.save_screen(agent, look)

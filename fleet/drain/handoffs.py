@@ -10,18 +10,20 @@ import os
 from dataclasses import dataclass
 from enum import Enum
 
-from fleet.drain import enrich, settling
-from fleet.drain.attempts import Attempts
+from fleet.dispatch import limits
+from fleet.drain import enrich, settling, successor
+from fleet.drain.attempts import NO_FOLDER, Attempts
 from fleet.drain.ending import Ender
-from fleet.errors import BadFile, FleetError, Refused, Unreachable
-from fleet.formats import launch, queue_entry, texts
+from fleet.engines.screen import Box
+from fleet.errors import BadFile, FleetError, OnHold, Refused, Unreachable
+from fleet.formats import launch, queue_entry
 from fleet.formats.atomic import move_no_clobber, remove_file
 from fleet.formats.states import Existence, Origin, Turn
-from fleet.model.orders import Order
 from fleet.model.panes import Duplicate
 from fleet.model.recovery import New, Old, Step, next_step
+from fleet.observe.facts import placed
 from fleet.process.ending import strays
-from fleet.store.journal import TAKEN
+from fleet.store.journal import RESUMED, TAKEN
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
@@ -32,7 +34,9 @@ if TYPE_CHECKING:
     from fleet.model.panes import Pane
     from fleet.observe.facts import Looker
 
-CARRIED_ON = frozenset({"id", "schema_version", "raw"})
+COMPOSER = "composer_seen_at"  #: the mark of a successor that shows its composer and has reported nothing
+STEADY_SECONDS = 2.0  #: for as long its composer must have been there
+RESUME_FAILED = "resume_failed_at"  #: the mark of an entry whose conversation could not be gone on with
 
 
 class Progress(Enum):
@@ -89,7 +93,7 @@ class Handoffs:
             return Progress.PAUSED
         try:
             entry = queue_entry.read(self._fleet.layout.entry(old_id))
-            parties = self._look(entry, look)
+            parties = self._look(entry, look, attempts)
             return self._do(parties, look, attempts)
         except FileNotFoundError:
             attempts.forget()
@@ -97,14 +101,18 @@ class Handoffs:
         except Unreachable as e:
             attempts.note(f"could not look: {e}")
             return Progress.BLIND
+        except OnHold as e:  # it waits, however long, and loses no attempt by that
+            attempts.note(str(e))
+            return Progress.PAUSED
         except FleetError as e:
             return self._failed(old_id, attempts, str(e))
 
     # looking
 
-    def _look(self, entry: dict[str, Any], look: Looker) -> Parties:
+    def _look(self, entry: dict[str, Any], look: Looker, attempts: Attempts) -> Parties:
         old_id, new_id = entry["old_agent_id"], entry["new_agent_id"]
         old = self._fleet.agents.get(old_id) or self._fleet.agents.archived(old_id)
+        old = None if old is None else placed(old)
         gone = True if old is None else self._ender.is_gone(old, look)
         old_is = Old.UNKNOWN if gone is None else Old.GONE if gone else Old.ALIVE
         try:
@@ -117,10 +125,12 @@ class Handoffs:
         if snapshot.error:
             new_is = New.ACCEPTED if self._fleet.journal.accepted(new_id) else New.UNKNOWN
         else:
-            new_is = self._successor(new_id, start, pane, look)
+            new_is = self._successor(new_id, start, pane, look, attempts)
         return Parties(entry, old, old_is, new_is, start, pane)
 
-    def _successor(self, new_id: str, start: dict[str, Any] | None, pane: Pane | None, look: Looker) -> New:
+    def _successor(
+        self, new_id: str, start: dict[str, Any] | None, pane: Pane | None, look: Looker, attempts: Attempts
+    ) -> New:
         if self._fleet.journal.accepted(new_id):
             return New.ACCEPTED
         record = self._fleet.agents.get(new_id)
@@ -138,10 +148,36 @@ class Handoffs:
             return New.HELD if record is not None and record.pid == pane.pid else New.ORPHAN
         if not alive:
             return New.ENDED
+        if start.get("resume") is not None:
+            return self._resumed(new_id, start, pane, attempts)
         if not start.get("hooks") and pane is not None:
             self._fleet.journal.tell(new_id, TAKEN, how="running")
             return New.ACCEPTED
         return New.RUNNING
+
+    def _resumed(self, new_id: str, start: dict[str, Any], pane: Pane | None, attempts: Attempts) -> New:
+        """
+        Whether an engine that goes on with a conversation stands at its prompt in it: it gets none to take.
+
+        Codex (0.171.0) draws its composer before it finds out that there is no such conversation, and ends.
+        """
+        from fleet.engines.catalog import engine  # noqa: PLC0415  # paid only where it is used
+
+        program = engine(start["engine"])
+        if pane is None:
+            return New.RUNNING
+        announced = program.announces and start.get("hooks") is True
+        if announced and not self._fleet.journal.began(new_id, start["resume"]):
+            return New.RUNNING
+        box = program.composer(self._fleet.panes_on(start["socket"]).capture(pane.pane_id, styled=True)).box
+        if box == Box.DIALOG or (box == Box.UNKNOWN and not announced):
+            return New.RUNNING
+        if not announced:
+            attempts.mark(COMPOSER)
+            if (attempts.since(COMPOSER) or 0.0) < STEADY_SECONDS:
+                return New.RUNNING
+        self._fleet.journal.tell(new_id, TAKEN, how=RESUMED)
+        return New.ACCEPTED
 
     # acting
 
@@ -151,18 +187,20 @@ class Handoffs:
                 attempts.note("could not look: tmux or the process table did not answer")
                 return Progress.BLIND
             case Step.SPAWN:
-                self._spawn(parties, attempts)
+                self._spawn(parties, look, attempts)
             case Step.ADOPT:
                 assert parties.start is not None
                 assert parties.pane is not None
                 self._fleet.starter.adopt(parties.start, parties.pane)
             case Step.END_OLD:
+                self._check_hold(parties, look)
                 self._end_old(parties, look, attempts, wait_for_turn=True)
             case Step.END_OLD_NOW:
                 if attempts.mark("two_engines_at"):
                     self._fleet.journal.tell(parties.old_id, "TwoEngines", successor_id=parties.new_id)
                 self._end_old(parties, look, attempts, wait_for_turn=False)
             case Step.OPEN:
+                self._check_hold(parties, look)
                 self._open(parties, look)
             case Step.AWAIT:
                 return self._await(parties, attempts)
@@ -173,11 +211,15 @@ class Handoffs:
                 return Progress.DONE
         return Progress.MOVING
 
-    def _spawn(self, parties: Parties, attempts: Attempts) -> None:
+    def _spawn(self, parties: Parties, look: Looker, attempts: Attempts) -> None:
         fleet = self._fleet
-        order = self._order(parties)
+        resume = None if RESUME_FAILED in attempts.data else queue_entry.resume_of(parties.entry)
+        order = successor.order_of(fleet, parties.entry, parties.old, resume)
+        limits.check_hold(look, order.engine, order.env, order.project)
         plan = fleet.starter.plan(order)
-        self._check(order)
+        if successor.is_there(order.cwd) is False:
+            attempts.mark(NO_FOLDER)
+        successor.check(fleet, order)
         existence = fleet.panes_on(order.socket).existence(parties.entry["new_session"])
         if existence == Existence.UNKNOWN:
             raise Unreachable("tmux could not say whether the successor's session is there")
@@ -194,65 +236,11 @@ class Handoffs:
             raise Refused(str(e)) from e
         fleet.journal.tell(parties.old_id, "SuccessorHeld", successor_id=order.agent_id, failures=attempts.count)
 
-    def _check(self, order: Order) -> None:
-        from fleet.engines.catalog import engine  # noqa: PLC0415  # paid only where it is used
-
-        if not os.path.isdir(order.cwd):
-            raise Refused(f"the working directory {order.cwd} is gone")
-        for obstacle in engine(order.engine).obstacles(self._fleet.starter.request(order)):
-            raise Refused(obstacle.text, hint=obstacle.remedy)
-
-    def _order(self, parties: Parties) -> Order:
-        """The successor's order: everything the predecessor had, one generation on."""
-        fleet, old = self._fleet, parties.old
-        if old is None:
-            raise Refused("the predecessor has no record any more, so nothing is known to start a successor from")
-        document = parties.entry["handoff_doc"]
-        if not os.path.isfile(document):
-            raise Refused(f"the handoff document {document} is gone")
-        try:
-            start: dict[str, Any] = launch.read(fleet.layout, old.id)
-        except (FileNotFoundError, BadFile):
-            start = self._foreign(old)
-        return Order(
-            agent_id=parties.new_id,
-            dispatch_id=old.dispatch_id,
-            generation=old.generation + 1,
-            origin=Origin.HANDOFF,
-            project=old.project,
-            task_id=old.task_id,
-            engine=old.engine,
-            role=old.role,
-            mode=old.mode,
-            cwd=old.cwd,
-            socket=start["socket"],
-            env={k: v for k, v in start["env"].items() if not k.startswith("FLEET_")},
-            options=start["options"],
-            model=start["model"],
-            command=tuple(start["command"]),
-            prompt=texts.resume_prompt(document).encode("utf-8", "surrogateescape"),
-            trust=start["trust"],
-            predecessor_id=old.id,
-            handoff_number=old.handoff_number + 1,
-            last_handoff_path=document,
-            extra=start["extra"],
-        )
-
-    def _foreign(self, old: Agent) -> dict[str, Any]:
-        """What an agent of another dispatcher was started with, as far as its record tells."""
-        from fleet.dispatch.environment import for_engine  # noqa: PLC0415  # paid only where it is used
-
-        if not old.cwd:
-            raise Refused(f"agent {old.id} has no working directory in its record", hint="`fleet stop` it")
-        return {
-            "socket": old.socket or self._fleet.socket,
-            "env": for_engine(self._fleet.environ, {}),
-            "options": self._fleet.settings.engine(old.engine),
-            "model": None,
-            "command": list(old.command) if old.engine == "command" else [],
-            "trust": False,
-            "extra": {},
-        }
+    def _check_hold(self, parties: Parties, look: Looker) -> None:
+        """A hold that began with the successor at its gate keeps it there, and its predecessor where that still is."""
+        assert parties.start is not None
+        project = "" if parties.old is None else parties.old.project
+        limits.check_hold(look, parties.start["engine"], parties.start["env"], project)
 
     def _end_old(self, parties: Parties, look: Looker, attempts: Attempts, *, wait_for_turn: bool) -> None:
         fleet, old = self._fleet, parties.old
@@ -312,6 +300,8 @@ class Handoffs:
                 return Progress.MOVING
             screen = " ".join(" ".join(self._ender.save_screen(record, look)[-3:]).split())
         if parties.start is not None:
+            if parties.start.get("resume") is not None and self._ended_by_itself(parties, record, look):
+                attempts.mark(RESUME_FAILED)  # the next try begins from the document
             panes = fleet.panes_on(parties.start["socket"])
             panes.close(parties.pane) if parties.pane is not None else panes.end(parties.new_id)
             remove_file(fleet.layout.record(parties.new_id))
@@ -321,6 +311,14 @@ class Handoffs:
             parties.old_id, attempts, f"successor {parties.new_id} ended before it accepted its prompt: {screen}"
         )
 
+    def _ended_by_itself(self, parties: Parties, record: Agent | None, look: Looker) -> bool:
+        """Whether the engine would not go on; one that was killed, or went with its server, says nothing of that."""
+        start, pane = parties.start, parties.pane
+        if start is None or record is None or pane is None or not pane.dead:
+            return False
+        status, _ = look.how_ended(record, pane)
+        return status is not None and launch.is_started(self._fleet.layout, parties.new_id, start["nonce"])
+
     def _finish(self, parties: Parties, look: Looker, attempts: Attempts) -> None:
         fleet, old = self._fleet, parties.old
         if old is not None:
@@ -328,9 +326,20 @@ class Handoffs:
                 self._ender.end_session(old, look)
             count = settling.hand_on(fleet, old, parties.new_id)
             fleet.journal.tell(parties.new_id, "TookOver", predecessor_id=old.id, messages=count)
-            settling.file_away(fleet, old.id, "handoff", successor_id=parties.new_id)
+            recovered = queue_entry.origin_of(parties.entry) == Origin.RECOVER
+            if recovered and (parties.start or {}).get("resume") is not None:
+                self._keep_log(old, parties.new_id)
+            cause = "recovered" if recovered else "handoff"
+            settling.file_away(fleet, old.id, cause, successor_id=parties.new_id)
         remove_file(fleet.layout.entry(parties.old_id))
         attempts.forget()
+
+    def _keep_log(self, old: Agent, new_id: str) -> None:
+        """The engine's log of a conversation that goes on, for an engine that names it with its first turn only."""
+        new = self._fleet.agents.get(new_id)
+        path = old.transcript_path
+        if new is not None and new.transcript_path is None and path and not path.startswith(self._fleet.layout.launch):
+            self._fleet.agents.update(new_id, transcript_path=path)
 
     def _failed(self, old_id: str, attempts: Attempts, error: str) -> Progress:
         """Count, say, and give the entry up when its retries are used up."""

@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import os
 import re
+import shutil
 
 from fleet.drain import settling
 from fleet.errors import BadFile, FleetError, Unreachable
@@ -16,11 +17,13 @@ from fleet.formats.atomic import remove_file
 from fleet.formats.ids import is_id
 from fleet.formats.layout import FOLDERS
 from fleet.formats.record import Held
-from fleet.formats.states import COMMITTED_HANDOFFS, HandoffType, Mode, Origin
+from fleet.formats.states import COMMITTED_HANDOFFS, HandoffType, Mode, Origin, Turn
 from fleet.formats.texts import MILESTONE
+from fleet.store.journal import EXITED
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
+    from collections.abc import Mapping
     from typing import Any
 
     from fleet.app import Fleet
@@ -37,6 +40,7 @@ class Sweep:
     def __init__(self, fleet: Fleet, look: Looker) -> None:
         self._fleet = fleet
         self._look = look
+        self.sights: list[Sight] = []  #: of every live agent, after `run`
 
     def run(self) -> int:
         """Mend what can be mended; how many things were. One thing's failure does not stop the others."""
@@ -101,7 +105,17 @@ class Sweep:
         fleet.journal.tell(agent_id, "TakenBack", origin=start["origin"])
         fleet.journal.archive(agent_id)
         launch.remove(fleet.layout, agent_id)
+        if start["origin"] == Origin.DISPATCH:
+            self._tree(start)
         return True
+
+    def _tree(self, start: Mapping[str, Any]) -> None:
+        """The worktree that was made for a start: who asked about it before the gate had gone has left it."""
+        tree = start["extra"].get("worktree")
+        if isinstance(tree, dict) and isinstance(tree.get("path"), str):
+            from fleet.worktree.removing import remove_one  # noqa: PLC0415  # paid only where it is used
+
+            remove_one(self._fleet, tree["path"])
 
     def _rest(self, agent_id: str) -> bool:
         """What was left when an agent was filed away."""
@@ -113,8 +127,16 @@ class Sweep:
     def _agent(self, agent: Agent) -> bool:
         """A live record: its conversation as the engine reports it, and a handoff that a killed hook left undone."""
         sight = self._look.see(agent)
+        self.sights.append(sight)
         self.converse(sight)
+        self._note_end(sight)
         return self._undone_handoff(sight)
+
+    def _note_end(self, sight: Sight) -> None:
+        """Write down that an engine ended by itself: without its pane nothing else tells that from a reboot."""
+        state = sight.state
+        if state.turn == Turn.EXITED and not any(e["event"] == EXITED for e in sight.facts.events):
+            self._fleet.journal.tell(sight.agent.id, EXITED, status=state.exit_status, signal=state.exit_signal)
 
     def converse(self, sight: Sight) -> None:
         """Take the conversation from the engine's own reports: /clear and resume change it, the agent stays."""
@@ -171,7 +193,8 @@ class Sweep:
         layout, count = self._fleet.layout, 0
         for name in os.listdir(layout.attempts):
             agent_id = name.removesuffix(".json")
-            paths = (layout.entry(agent_id), layout.dead_entry(agent_id), layout.stop_order(agent_id))
+            paths = [each(agent_id) for each in (layout.entry, layout.dead_entry, layout.stop_order)]
+            paths += [layout.start_entry(agent_id), layout.dead_start(agent_id)]
             if is_id(agent_id) and not any(os.path.exists(path) for path in paths):
                 count += remove_file(layout.attempt(agent_id))
         return count
@@ -189,7 +212,7 @@ class Sweep:
         return count
 
     def _temporaries(self) -> int:
-        """Half-written files of processes that are no more."""
+        """What processes that are no more have half written, folders too."""
         layout, count = self._fleet.layout, 0
         by_pid = self._look.table().by_pid
         oldest = self._fleet.clock.wall() - LONGEST_WRITE_SECONDS
@@ -200,7 +223,7 @@ class Sweep:
             for path, pid in _temporaries(folder):
                 try:
                     if pid not in by_pid or os.stat(path).st_mtime < oldest:
-                        count += remove_file(path)
+                        count += _remove(path)
                 except FileNotFoundError:
                     continue
         return count
@@ -225,6 +248,14 @@ class Sweep:
                 except Unreachable:
                     continue
         return count
+
+
+def _remove(path: str) -> bool:
+    """Remove a file, or a folder as far as it goes: git may still write into one whose fleet was killed."""
+    if os.path.isdir(path) and not os.path.islink(path):
+        shutil.rmtree(path, ignore_errors=True)
+        return not os.path.lexists(path)
+    return remove_file(path)
 
 
 def _temporaries(folder: str) -> list[tuple[str, int]]:

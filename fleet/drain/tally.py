@@ -11,6 +11,7 @@ class Tally:
 
     handoffs: int = 0
     stops: int = 0
+    started: int = 0  #: dispatches that waited
     dead: int = 0
     mended: int = 0
     paused: set[str] = field(default_factory=set)  #: handoffs that wait for a retry
@@ -20,6 +21,7 @@ class Tally:
         return {
             "handoffs": self.handoffs,
             "stopped": self.stops,
+            "started": self.started,
             "dead_letters": self.dead,
             "mended": self.mended,
             "waiting_for_retry": len(self.paused),

@@ -5,14 +5,14 @@ from __future__ import annotations
 import json
 import os
 import shutil
-from dataclasses import dataclass, field
-from typing import Protocol
+from types import MappingProxyType
+from typing import NamedTuple, Protocol
 
-from fleet.errors import EnvironmentMissing
+from fleet.errors import EnvironmentMissing, Refused
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
-    from collections.abc import Callable, Mapping
+    from collections.abc import Callable, Mapping, Sequence
     from typing import Any
 
     from fleet.engines.screen import Composer
@@ -22,8 +22,7 @@ if TYPE_CHECKING:
 LONGEST_ARGUMENT_BYTES = 131_071
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Request:
+class Request(NamedTuple):
     """What is to be started."""
 
     agent_id: str
@@ -36,24 +35,26 @@ class Request:
     hook_argv: tuple[str, ...]  #: interpreter, flags, launcher; the engine's name and the event follow
     conversation_id: str  #: a new UUID, for engines that take one
     trust: bool  #: the operator asked for the engine's trust record to be written
+    role: str = "executor"  #: what the agent is for
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Plan:
+class Plan(NamedTuple):
     """How it is started."""
 
     argv: list[str]
-    prompt_prefix: list[str] = field(default_factory=list)  #: arguments between argv and a prompt
+    prompt_prefix: Sequence[
+        str
+    ] = ()  #: arguments between argv and a prompt; one that ends in `=` is one with the prompt
     takes_prompt: bool = True  #: a prompt can be its last argument
-    env: dict[str, str] = field(default_factory=dict)
-    files: dict[str, bytes] = field(default_factory=dict)  #: path to content, written 0600 before the start
+    env: Mapping[str, str] = MappingProxyType({})
+    files: Mapping[str, bytes] = MappingProxyType({})  #: path to content, written 0600 before the start
+    links: Mapping[str, str] = MappingProxyType({})  #: path to what a symbolic link there leads to, made likewise
     hooks: bool = True  #: the engine will report
     conversation_id: str | None = None
-    notes: list[str] = field(default_factory=list)  #: said to the operator
+    notes: Sequence[str] = ()  #: said to the operator
 
 
-@dataclass(frozen=True, slots=True)
-class Obstacle:
+class Obstacle(NamedTuple):
     """Something that would open a dialog instead of starting the turn."""
 
     text: str
@@ -66,15 +67,40 @@ class Engine(Protocol):
 
     name: str
     reports: bool  #: it has hooks
+    announces: bool  #: it reports its start when it stands at its prompt, not with its first turn
 
     def plan(self, request: Request) -> Plan:
         """How to start it. Raises EnvironmentMissing when it is not installed."""
+
+    def resume(self, conversation_id: str) -> list[str] | None:
+        """
+        The arguments that go on with that conversation, in the place of those that name a new one; None: it cannot.
+
+        They stand directly behind the options of `plan`; a prompt may follow.
+        """
 
     def obstacles(self, request: Request) -> list[Obstacle]:
         """What stands in the way of an unattended start there."""
 
     def composer(self, lines: list[str]) -> Composer:
         """What a styled screen of it shows."""
+
+
+def going_on(program: Engine, plan: Plan, conversation_id: str) -> Plan:
+    """
+    *plan*, but the engine goes on with that conversation instead of beginning the one that *plan* names.
+
+    Raises:
+        Refused: it cannot.
+    """
+    words = program.resume(conversation_id)
+    if words is None:
+        raise Refused(f"{program.name} cannot go on with a conversation")
+    argv = list(plan.argv)
+    if plan.conversation_id is not None and plan.conversation_id in argv:
+        at = argv.index(plan.conversation_id)
+        del argv[at - 1 : at + 1]
+    return plan._replace(argv=[*argv, *words], conversation_id=conversation_id)
 
 
 def locate(binary: str, env: Mapping[str, str], what: str) -> str:

@@ -17,6 +17,8 @@ if TYPE_CHECKING:
 ENGINES = {
     "claude-code": ("fleet.engines.claude", "ClaudeCode"),
     "codex": ("fleet.engines.codex", "Codex"),
+    "opencode": ("fleet.engines.opencode", "Opencode"),
+    "gemini": ("fleet.engines.gemini", "Gemini"),
     "fake": ("fleet.engines.fake", "Fake"),
     "command": ("fleet.engines.command", "Command"),
 }

@@ -5,6 +5,12 @@ work tree of a linked one, is enough), "Detected a custom API key" (default No),
 (default exit). No hook fires while one of them is open, and a blind Enter answers it; so each is looked for here,
 before the launch. Its state file is `$CLAUDE_CONFIG_DIR/.claude.json`, else `~/.claude.json`; a running client
 rewrites it and keeps entries that were added meanwhile.
+
+A status line in the `--settings` file takes the place of the user's, so it runs the user's own command. An empty one
+adds no line below the composer; the hints `? for shortcuts` and `esc to interrupt` give way to it, as to any status
+line. `--plugin-dir FOLDER` gives one session the skills of a plugin: they stand in the request, no dialog opens, and
+nothing is written to the user's folder (`--add-dir` would also widen what may be read and edited; a plugin named in a
+settings file was not loaded).
 """
 
 from __future__ import annotations
@@ -13,11 +19,15 @@ import functools
 import json
 import os
 
+from fleet import resources
 from fleet.engines import hook_settings
 from fleet.engines.base import Obstacle, Plan, git_roots, locate, parents, read_json
 from fleet.engines.ruled import ruled_composer
 from fleet.errors import Refused
 from fleet.formats.atomic import Lock, write_file
+from fleet.formats.events import HOOK_SECONDS
+from fleet.settings import tags
+from fleet.settings.merge import Wanted
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
@@ -28,6 +38,7 @@ if TYPE_CHECKING:
     from fleet.engines.screen import Composer
 
 NAME = "claude-code"
+SUPERVISOR = "supervisor"  #: the role of an agent that looks after others
 
 
 def config_dir(env: Mapping[str, str]) -> str:
@@ -45,6 +56,7 @@ class ClaudeCode:
 
     name = NAME
     reports = True
+    announces = True
 
     def plan(self, request: Request) -> Plan:
         """`claude --settings FILE --session-id UUID [--model M] [--] PROMPT`."""
@@ -52,7 +64,13 @@ class ClaudeCode:
         argv = [locate(str(options["binary"]), request.env, "Claude Code")]
         path = request.layout.settings(request.agent_id)
         argv += ["--settings", path, "--session-id", request.conversation_id]
+        if options.get("skills"):
+            argv += ["--plugin-dir", resources.skills()]
+        if options.get("supervision") or request.role == SUPERVISOR:
+            argv += ["--plugin-dir", resources.supervision()]
         extra: dict[str, Any] = {"disableAgentView": True}
+        if options.get("statusline") and (line := status_line(request)):
+            extra["statusLine"] = line
         if request.model:
             argv += ["--model", request.model]
         if options["bypass_permissions"]:
@@ -73,6 +91,10 @@ class ClaudeCode:
             conversation_id=request.conversation_id,
             notes=notes,
         )
+
+    def resume(self, conversation_id: str) -> list[str] | None:
+        """`--resume UUID`; a conversation without a turn is not known to it ("No conversation found", status 1)."""
+        return ["--resume", conversation_id]
 
     def obstacles(self, request: Request) -> list[Obstacle]:
         """Onboarding, folder trust, key approval, the bypass warning, root."""
@@ -174,15 +196,50 @@ def _set_trust(path: str, state: dict[str, Any], folder: str, *, accepted: objec
     write_file(path, json.dumps(state, indent=2, ensure_ascii=False).encode(), mode=mode)
 
 
-def hooks_disabled_by(env: Mapping[str, str], cwd: str) -> str | None:
-    """The settings file that switches all hooks off there, if one does; the nearest to the project wins."""
+def set_up(env: Mapping[str, str]) -> str | None:
+    """What is still to be done by hand before it can be dispatched; None when nothing is."""
+    done = (read_json(state_file(env)) or {}).get("hasCompletedOnboarding") is True
+    return None if done else "run `claude` once by hand and go through its set-up"
+
+
+def user_settings(env: Mapping[str, str], python: str, *, statusline: bool) -> tuple[str, Wanted]:
+    """The user's own settings file, and what fleet wants in it for agents that it did not start."""
+    launcher = resources.hook_launcher()
+    return os.path.join(os.path.abspath(config_dir(env)), "settings.json"), Wanted(
+        engine=NAME,
+        hooks={event: tags.hook_command(python, launcher, NAME, event) for event in hook_settings.EVENTS},
+        timeouts=dict.fromkeys(hook_settings.EVENTS, HOOK_SECONDS),
+        python=python,
+        status_launcher=resources.status_launcher() if statusline else None,
+    )
+
+
+def settings_files(env: Mapping[str, str], cwd: str) -> list[str]:
+    """The settings files that hold there; the nearest to the project comes first and wins."""
     project = os.path.join(cwd, ".claude")
-    for path in (
+    return [
         os.path.join(project, "settings.local.json"),
         os.path.join(project, "settings.json"),
         os.path.join(config_dir(env), "settings.json"),
-    ):
+    ]
+
+
+def hooks_disabled_by(env: Mapping[str, str], cwd: str) -> str | None:
+    """The settings file that switches all hooks off there, if one does."""
+    for path in settings_files(env, cwd):
         value = (read_json(path) or {}).get("disableAllHooks")
         if value is not None:
             return path if value is True else None
     return None
+
+
+def status_line(request: Request) -> dict[str, Any] | None:
+    """The agent's status line: the user's own with our recording around it; None when it cannot be wrapped."""
+    found = (read_json(path) or {} for path in settings_files(request.env, request.cwd))
+    users: Any = next((settings["statusLine"] for settings in found if "statusLine" in settings), {})
+    if not isinstance(users, dict) or (users and not isinstance(users.get("command"), str)):
+        return None
+    command = users.get("command")
+    ours = tags.read_status(command, NAME)
+    return {**users, "type": "command", "command": hook_settings.status_command(
+        request, NAME, ours.wrapped if ours is not None else command)}  # fmt: skip

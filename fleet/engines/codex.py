@@ -3,8 +3,18 @@
 npm's `codex` is a node wrapper around a native binary in a platform package; a kill -9 of the wrapper leaves the
 binary working, so the binary itself is started. Everything fleet needs goes in by `-c` flags of this one process:
 hooks with the trust hash that "Trust all and continue" would write, project trust, no app-server daemon (with it,
-hooks run with the first client's environment). No file of CODEX_HOME is touched. SessionStart fires with the first
-prompt and is no sign of readiness. SIGTERM ends it with status 1 and without SessionEnd.
+hooks run with the first client's environment). No file of CODEX_HOME is touched. Trust goes in as one table:
+in a git repository `projects."/dir".trust_level=…` opens the dialog all the same. A linked worktree has the trust of
+its main checkout. SessionStart fires with the first prompt and is no sign of readiness. SIGTERM ends it with status 1
+and without SessionEnd.
+
+Hooks of the user's hooks.json that nobody has reviewed open "Hooks need review" in the place of the composer, and the
+prompt waits; `enabled=false` in hooks.state does not help, a trusted hash given by flag does. So fleet's own entries
+there (`fleet init --user-hooks`) are vouched for in the agents that fleet dispatches, and no others.
+
+There is no clean way to give one process a skill: roots are CODEX_HOME/skills, ~/.agents/skills, the repository's
+.agents/skills, /etc/codex/skills and installed plugins, `skills.config` only switches what was found there, and
+`developer_instructions` would take the place of the user's own. What an agent must know stands in fleet's own texts.
 
 The composer's glyph is bold and not dim (that of past prompts is dim); its placeholder is dim.
 """
@@ -18,9 +28,12 @@ import os
 import re
 import tomllib
 
-from fleet.engines.base import Obstacle, Plan, git_roots, locate
+from fleet import resources
+from fleet.engines.base import Obstacle, Plan, git_roots, locate, read_json
 from fleet.engines.hook_settings import hook_command
 from fleet.engines.screen import Box, Composer, cells, plain, typed
+from fleet.settings import tags
+from fleet.settings.merge import Wanted
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
@@ -52,24 +65,76 @@ def native_binary(path: str) -> str:
     return path
 
 
-def hook_flags(commands: Mapping[str, str]) -> list[str]:
-    """Flags that give one process its own, trusted hooks."""
+def hook_flags(commands: Mapping[str, str], trusted: Mapping[str, str] | None = None) -> list[str]:
+    """Flags that give one process its own, trusted hooks; *trusted* holds digests of others by their keys."""
     flags: list[str] = []
-    state = []
+    state = {}
     for event, command in commands.items():
-        key = re.sub(r"(?<!^)(?=[A-Z])", "_", event).lower()
-        seconds = min(TIMEOUT_SECONDS, TIMEOUT_CAPS.get(event, TIMEOUT_SECONDS))
-        identity = {
-            "event_name": key,
-            "hooks": [{"async": False, "command": command, "timeout": seconds, "type": "command"}],
-        }
-        exact = json.dumps(identity, sort_keys=True, separators=(",", ":"), ensure_ascii=False)
-        digest = hashlib.sha256(exact.encode()).hexdigest()
-        name = _toml(f"/<session-flags>/config.toml:{key}:0:0")
-        state.append(f'{name}={{trusted_hash="sha256:{digest}"}}')
+        seconds = seconds_of(event)
+        state[f"/<session-flags>/config.toml:{_snake(event)}:0:0"] = _digest(event, command, seconds)
         entry = f'[{{hooks=[{{type="command",command={_toml(command)},timeout={seconds}}}]}}]'
         flags += ["-c", f"hooks.{event}={entry}"]
-    return [*flags, "-c", f"hooks.state={{{','.join(state)}}}"]
+    every = {**state, **(trusted or {})}.items()
+    entries = (f'{_toml(key)}={{trusted_hash="sha256:{digest}"}}' for key, digest in every)
+    return [*flags, "-c", f"hooks.state={{{','.join(entries)}}}"]
+
+
+def seconds_of(event: str) -> int:
+    """The time-out of a hook of ours."""
+    return min(TIMEOUT_SECONDS, TIMEOUT_CAPS.get(event, TIMEOUT_SECONDS))
+
+
+def _digest(event: str, command: str, seconds: int) -> str:
+    hook = {"async": False, "command": command, "timeout": seconds, "type": "command"}
+    identity = {"event_name": _snake(event), "hooks": [hook]}
+    exact = json.dumps(identity, sort_keys=True, separators=(",", ":"), ensure_ascii=False)
+    return hashlib.sha256(exact.encode()).hexdigest()
+
+
+def _snake(event: str) -> str:
+    return re.sub(r"(?<!^)(?=[A-Z])", "_", event).lower()
+
+
+def own_user_hooks(env: Mapping[str, str], python: str) -> dict[str, str]:
+    """The digests of fleet's own hooks in the user's hooks.json, by their keys, and of nobody else's."""
+    path, wanted = user_settings(env, python, statusline=False)
+    found = {}
+    hooks = _map((read_json(path) or {}).get("hooks"))
+    for event, command in wanted.hooks.items():
+        groups = hooks.get(event)
+        for at, group in enumerate(groups if isinstance(groups, list) else []):
+            inner = _map(group).get("hooks")
+            if set(_map(group)) != {"hooks"} or not isinstance(inner, list):
+                continue
+            for index, hook in enumerate(inner):
+                if hook == {"type": "command", "command": command, "timeout": wanted.timeouts[event]}:
+                    for known in {path, os.path.realpath(path)}:
+                        digest = _digest(event, command, wanted.timeouts[event])
+                        found[f"{known}:{_snake(event)}:{at}:{index}"] = digest
+    return found
+
+
+def codex_home(env: Mapping[str, str]) -> str:
+    """The folder of the user's settings."""
+    return env.get("CODEX_HOME") or os.path.join(env.get("HOME", ""), ".codex")
+
+
+def set_up(env: Mapping[str, str]) -> str | None:
+    """What is still to be done by hand before it can be dispatched; None when nothing is."""
+    done = os.path.exists(os.path.join(codex_home(env), "auth.json")) or "model_provider" in user_config(env)
+    return None if done else "run `codex` once by hand and sign in"
+
+
+def user_settings(env: Mapping[str, str], python: str, *, statusline: bool) -> tuple[str, Wanted]:
+    """The user's own hooks file, and what fleet wants in it for agents that it did not start."""
+    assert not statusline
+    launcher = resources.hook_launcher()
+    return os.path.join(os.path.abspath(codex_home(env)), "hooks.json"), Wanted(
+        engine=NAME,
+        hooks={event: tags.hook_command(python, launcher, NAME, event) for event in EVENTS},
+        timeouts={event: seconds_of(event) for event in EVENTS},
+        python=python,
+    )
 
 
 def _toml(text: object) -> str:
@@ -79,9 +144,8 @@ def _toml(text: object) -> str:
 
 def user_config(env: Mapping[str, str]) -> dict[str, Any]:
     """The user's config.toml; empty when missing or broken."""
-    home = env.get("CODEX_HOME") or os.path.join(env.get("HOME", ""), ".codex")
     try:
-        with open(os.path.join(home, "config.toml"), "rb") as f:
+        with open(os.path.join(codex_home(env), "config.toml"), "rb") as f:
             return tomllib.load(f)
     except (OSError, tomllib.TOMLDecodeError):
         return {}
@@ -102,20 +166,22 @@ class Codex:
 
     name = NAME
     reports = True
+    announces = False
 
     def plan(self, request: Request) -> Plan:
         """`codex -c … [--model M] [--] PROMPT`."""
         options = request.options
         argv = [native_binary(locate(str(options["binary"]), request.env, "Codex"))]
-        argv += hook_flags({event: hook_command(request, NAME, event) for event in EVENTS})
+        trusted = own_user_hooks(request.env, request.hook_argv[0])
+        argv += hook_flags({event: hook_command(request, NAME, event) for event in EVENTS}, trusted)
         argv += ["-c", "features.daemon_auto_start=false"]
         config = user_config(request.env)
         roots = _map(config.get("sandbox_workspace_write")).get("writable_roots")
         writable = [*(roots if isinstance(roots, list) else []), request.layout.drafts]
         argv += ["-c", f"sandbox_workspace_write.writable_roots=[{','.join(map(_toml, writable))}]"]
         if request.trust:
-            for folder in trust_folders(request.cwd):
-                argv += ["-c", f'projects.{_toml(folder)}.trust_level="trusted"']
+            folders = (f'{_toml(folder)}={{trust_level="trusted"}}' for folder in trust_folders(request.cwd))
+            argv += ["-c", f"projects={{{','.join(folders)}}}"]
         if request.model:
             argv += ["--model", request.model]
         if options["bypass_permissions"]:
@@ -124,6 +190,10 @@ class Codex:
         off = _map(config.get("features")).get("hooks") is False
         notes = ["config.toml sets features.hooks to false, so this agent cannot report"] if off else []
         return Plan(argv=argv, prompt_prefix=["--"], hooks=not off, notes=notes)
+
+    def resume(self, conversation_id: str) -> list[str] | None:
+        """`resume UUID`: a command of its own, behind the options."""
+        return ["resume", conversation_id]
 
     def obstacles(self, request: Request) -> list[Obstacle]:
         """Folder trust."""

@@ -31,6 +31,7 @@ class Command:
 
     name = NAME
     reports = False
+    announces = False
 
     def plan(self, request: Request) -> Plan:
         """The program as given."""
@@ -45,6 +46,11 @@ class Command:
             env={"FLEET_PROMPT_FILE": request.layout.prompt(request.agent_id)},
             hooks=False,
         )
+
+    def resume(self, conversation_id: str) -> list[str] | None:
+        """Nothing is known of its conversations."""
+        del conversation_id
+        return None
 
     def obstacles(self, request: Request) -> list[Obstacle]:
         """Nothing is known of it."""

@@ -24,6 +24,7 @@ class Fake:
 
     name = NAME
     reports = True
+    announces = True
 
     def plan(self, request: Request) -> Plan:
         """`python -m fleet.fakeagent --settings FILE --session-id UUID [--] PROMPT`, from wherever fleet lies."""
@@ -44,6 +45,10 @@ class Fake:
             files={path: hook_settings.settings(request, NAME)},
             conversation_id=request.conversation_id,
         )
+
+    def resume(self, conversation_id: str) -> list[str] | None:
+        """As Claude Code."""
+        return ["--resume", conversation_id]
 
     def obstacles(self, request: Request) -> list[Obstacle]:
         """Nothing stands in its way."""

@@ -8,8 +8,10 @@ default permission mode, and so does reading a handoff document there; `permissi
 from __future__ import annotations
 
 import json
+import os
 import shlex
 
+from fleet.formats.approval import TIMEOUT_SECONDS
 from fleet.formats.events import HOOK_SECONDS
 
 TYPE_CHECKING = False
@@ -22,11 +24,19 @@ EVENTS = (
     "SessionStart", "SessionEnd", "UserPromptSubmit", "Stop", "StopFailure", "PreCompact", "PostCompact",
     "Notification", "PermissionRequest",
 )  # fmt: skip
+HOLDS = "PermissionRequest"  #: the event whose hook may wait for the operator, if the settings say so
 
 
 def hook_command(request: Request, engine: str, event: str) -> str:
     """The shell command of one hook."""
     return shlex.join([*request.hook_argv, engine, event])
+
+
+def status_command(request: Request, engine: str, wrapped: str | None) -> str:
+    """The shell command of the status line, around the user's own."""
+    launcher = os.path.join(os.path.dirname(request.hook_argv[-1]), "status_line.py")
+    own = ["--", wrapped] if wrapped is not None else []
+    return shlex.join([*request.hook_argv[:-1], launcher, engine, *own])
 
 
 def settings(request: Request, engine: str, extra: dict[str, Any] | None = None) -> bytes:
@@ -40,7 +50,7 @@ def settings(request: Request, engine: str, extra: dict[str, Any] | None = None)
     ]  # fmt: skip
     hooks = {
         event: [{"hooks": [{"type": "command", "command": hook_command(request, engine, event),
-                            "timeout": HOOK_SECONDS}]}]
+                            "timeout": TIMEOUT_SECONDS if event == HOLDS else HOOK_SECONDS}]}]
         for event in EVENTS
     }  # fmt: skip
     data: dict[str, Any] = {"hooks": hooks, "permissions": {"allow": allow}, **(extra or {})}

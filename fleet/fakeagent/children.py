@@ -35,9 +35,7 @@ class Finished(NamedTuple):
 class Child:
     """One running command."""
 
-    def __init__(
-        self, loop: Loop, command: str, payload: bytes, env: dict[str, str], *, until_closed: bool
-    ) -> None:
+    def __init__(self, loop: Loop, command: str, payload: bytes, env: dict[str, str], *, until_closed: bool) -> None:
         self.finished: Wait[Finished] = Wait()
         self.outlives = False  #: It is not ended with the client.
         self._until_closed = until_closed

@@ -161,9 +161,7 @@ class Loop:
         """Serve until `stopped` is set."""
         while not self.stopped:
             self.after_round()
-            readable, writable, _ = select.select(
-                list(self._readers), list(self._writers), [], self._idle_seconds()
-            )
+            readable, writable, _ = select.select(list(self._readers), list(self._writers), [], self._idle_seconds())
             for fd in readable:
                 self._call(self._readers.get(fd))
             for fd in writable:

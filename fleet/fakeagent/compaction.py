@@ -77,9 +77,7 @@ def _compact(parts: Parts, trigger: str) -> Steps[None]:
     parts.display.settle()
     parts.display.say("Conversation compacted (ctrl+o for history)", glyph="✻", colour=246)
     yield from parts.begin_session("compact")
-    yield from parts.hooks.fire(
-        "PostCompact", {"trigger": trigger, "compact_summary": summary}, subject=trigger
-    )
+    yield from parts.hooks.fire("PostCompact", {"trigger": trigger, "compact_summary": summary}, subject=trigger)
 
 
 def _agent(parts: Parts, summary: str) -> dict[str, Any]:

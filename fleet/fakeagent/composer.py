@@ -76,9 +76,7 @@ class Composer:
         """The rows between the two rules, at most *limit*, and the column of the cursor in the last one."""
         lead = style.grey(style.PROMPT + style.NO_BREAK) if busy else style.PROMPT + style.NO_BREAK
         if not self.shown:
-            shown = style.reverse(placeholder[:1] or " ") + (
-                style.dim(placeholder[1:]) if placeholder[1:] else ""
-            )
+            shown = style.reverse(placeholder[:1] or " ") + (style.dim(placeholder[1:]) if placeholder[1:] else "")
             return [lead + shown], 2
         rows = wrap(self.shown, columns - 3)
         last = 2 + cells(rows[-1])

@@ -229,11 +229,7 @@ class Playbook:
             return self.queue.pop(0)
         for place, rule in enumerate(self.rules):
             found = rule.match.search(prompt)
-            if (
-                found is None
-                or self._used.get(place, 0) == rule.times
-                or not rule.within.search(conversation())
-            ):
+            if found is None or self._used.get(place, 0) == rule.times or not rule.within.search(conversation()):
                 continue
             self._used[place] = self._used.get(place, 0) + 1
             return fill(rule.do, found)

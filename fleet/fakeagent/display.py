@@ -32,9 +32,7 @@ VERBS = ("Brewing", "Computing", "Noodling", "Stewing", "Churning")
 class Display:
     """The whole pane."""
 
-    def __init__(
-        self, loop: Loop, terminal: Terminal, session: Session, queue: PromptQueue, placeholder: str
-    ) -> None:
+    def __init__(self, loop: Loop, terminal: Terminal, session: Session, queue: PromptQueue, placeholder: str) -> None:
         self.composer = Composer()
         self.dialog: Dialog | None = None
         self.hint: str | None = None  #: Replaces the footer for a moment.
@@ -112,9 +110,7 @@ class Display:
         """Add what belongs to the line above."""
         self.settle()
         rows = wrap(printable(text), self._columns - 6)
-        self._screen.keep(
-            [f"  {style.grey('⎿')} {style.NO_BREAK}{rows[0]}", *(f"     {row}" for row in rows[1:])]
-        )
+        self._screen.keep([f"  {style.grey('⎿')} {style.NO_BREAK}{rows[0]}", *(f"     {row}" for row in rows[1:])])
 
     def stream(self, text: str) -> None:
         """Show a text that is still arriving."""
@@ -201,9 +197,7 @@ class Display:
         rows: list[str] = []
         for text in self._queue.shown():
             wrapped = wrap(printable(text), columns - 5)
-            rows.append(
-                f"  \x1b[48;5;237m{style.tone(239, style.PROMPT)} {style.tone(231, wrapped[0])}\x1b[49m"
-            )
+            rows.append(f"  \x1b[48;5;237m{style.tone(239, style.PROMPT)} {style.tone(231, wrapped[0])}\x1b[49m")
             rows += [f"  \x1b[48;5;237m  {style.tone(231, row)}\x1b[49m" for row in wrapped[1:]]
         return rows
 

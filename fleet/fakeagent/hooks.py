@@ -85,9 +85,7 @@ class Hooks:
         self._session = session
         self._children = children
 
-    def fire(
-        self, event: str, fields: dict[str, Any], *, subject: str = "", limit_seconds: float = 0
-    ) -> Steps[Fired]:
+    def fire(self, event: str, fields: dict[str, Any], *, subject: str = "", limit_seconds: float = 0) -> Steps[Fired]:
         """
         Run the hooks of *event* and wait for them.
 
@@ -123,22 +121,16 @@ class Hooks:
         hooks = self._settings.hooks_for(event, subject)
         if not hooks:
             return []
-        payload = json.dumps(
-            self._session.payload(event, fields, with_mode=event in WITH_MODE), ensure_ascii=False
-        )
+        payload = json.dumps(self._session.payload(event, fields, with_mode=event in WITH_MODE), ensure_ascii=False)
         env = self._session.environment()
         started = []
         for hook in hooks:
             seconds = min(hook.timeout_seconds, limit_seconds) if limit_seconds else hook.timeout_seconds
-            child = self._children.start(
-                hook.command, payload=payload, env=env, timeout_seconds=seconds, hook=True
-            )
+            child = self._children.start(hook.command, payload=payload, env=env, timeout_seconds=seconds, hook=True)
             started.append((hook, child))
         return started
 
-    def attachments(
-        self, fired: Fired, *, tool_use_id: str | None = None
-    ) -> tuple[list[dict[str, Any]], list[str]]:
+    def attachments(self, fired: Fired, *, tool_use_id: str | None = None) -> tuple[list[dict[str, Any]], list[str]]:
         """The records that *fired* leaves behind, and the reminders the model gets."""
         written: list[dict[str, Any]] = []
         reminders: list[str] = []

@@ -117,9 +117,7 @@ class Permissions:
         targets = [target for target in REDIRECTION.findall(command) if target not in ("/dev/null", "1", "2")]
         for target in targets:
             path = self._absolute(target.strip("\"'"))
-            if not self._matches(("Write", "Edit"), path) and not (
-                mode == "acceptEdits" and self._inside(path)
-            ):
+            if not self._matches(("Write", "Edit"), path) and not (mode == "acceptEdits" and self._inside(path)):
                 return False
         parts = [part.strip() for part in SEPARATORS.split(REDIRECTION.sub("", command))]
         return all(self._allows_part(part, mode) for part in parts if part)
@@ -132,9 +130,7 @@ class Permissions:
             or (mode == "acceptEdits" and words[0] in ARRANGING)
             or any(part == prefix or part.startswith(f"{prefix} ") for prefix in self._prefixes)
         )
-        outside = [
-            word for word in words[1:] if word.startswith("/") and not self._inside(os.path.normpath(word))
-        ]
+        outside = [word for word in words[1:] if word.startswith("/") and not self._inside(os.path.normpath(word))]
         return known and not outside
 
     def _absolute(self, path: str) -> str:

@@ -70,6 +70,4 @@ def _text(message: dict[str, Any]) -> str:
     content = message.get("content", "")
     if isinstance(content, str):
         return content
-    return "\n".join(
-        str(part.get("text") or part.get("content") or part.get("input") or "") for part in content
-    )
+    return "\n".join(str(part.get("text") or part.get("content") or part.get("input") or "") for part in content)

@@ -103,14 +103,10 @@ def _hooks(event: str, groups: object) -> list[Hook]:
         if not isinstance(groups, list):
             raise TypeError
         return [
-            Hook(
-                entry["command"], float(entry.get("timeout", HOOK_TIMEOUT_SECONDS)), group.get("matcher", "")
-            )
+            Hook(entry["command"], float(entry.get("timeout", HOOK_TIMEOUT_SECONDS)), group.get("matcher", ""))
             for group in groups
             for entry in group["hooks"]
             if entry.get("type", "command") == "command"
         ]
     except (AttributeError, KeyError, TypeError, ValueError):
-        raise BadScript(
-            f"hooks: {event}: expected a list of {{'matcher', 'hooks': [{{'command'}}]}}"
-        ) from None
+        raise BadScript(f"hooks: {event}: expected a list of {{'matcher', 'hooks': [{{'command'}}]}}") from None

@@ -59,9 +59,7 @@ class Stopping:
         parts.display.busy("")
         if not fired:
             return False
-        blocks = (
-            [verdict for verdict in fired if verdict.block is not None] if fired.stop_reason is None else []
-        )
+        blocks = [verdict for verdict in fired if verdict.block is not None] if fired.stop_reason is None else []
         for verdict in blocks:
             self._feed_back(fired, verdict)
         if fired.stop_reason is not None:
@@ -87,9 +85,7 @@ class Stopping:
         transcript.entry(records.feedback(prompt_id, _feedback(verdict)))
         error = {"blockingError": verdict.block_text, "command": verdict.hook.command}
         about = {"hookName": "Stop", "toolUseID": fired.id, "hookEvent": "Stop"}
-        transcript.entry(
-            records.attachment({"type": "hook_blocking_error"} | about | {"blockingError": error})
-        )
+        transcript.entry(records.attachment({"type": "hook_blocking_error"} | about | {"blockingError": error}))
 
     def _stop(self, fired: Fired) -> None:
         about = {"hookName": "Stop", "toolUseID": fired.id, "hookEvent": "Stop"}
@@ -98,25 +94,18 @@ class Stopping:
         self._show(len(fired), [fired.stop_reason or ""], [])
 
     def _summarise(self, fired: Fired, blocks: list[Verdict]) -> None:
-        failed = [
-            verdict
-            for verdict in fired
-            if verdict.finished.status not in (0, 2) or verdict.finished.timed_out
-        ]
+        failed = [verdict for verdict in fired if verdict.finished.status not in (0, 2) or verdict.finished.timed_out]
         self._parts.transcript.entry(
             records.system(
                 "stop_hook_summary",
                 {
                     "hookCount": len(fired),
                     "hookInfos": [_info(verdict) for verdict in fired],
-                    "hookErrors": [verdict.block for verdict in blocks]
-                    + [_error(verdict) for verdict in failed],
+                    "hookErrors": [verdict.block for verdict in blocks] + [_error(verdict) for verdict in failed],
                     "hookAdditionalContext": fired.contexts,
                     "preventedContinuation": fired.stop_reason is not None,
                     "stopReason": fired.stop_reason or "",
-                    "hasOutput": any(
-                        verdict.finished.stdout or verdict.block is not None for verdict in fired
-                    ),
+                    "hasOutput": any(verdict.finished.stdout or verdict.block is not None for verdict in fired),
                     "level": "suggestion",
                     "toolUseID": fired.id,
                 },

@@ -113,11 +113,7 @@ def _write(parts: Parts, use: ToolUse) -> Result:
         return failure(f"{error.strerror}: {path}")
     parts.known_files.add(path)
     named = str(use.input["file_path"])
-    text = (
-        f"The file {named} has been updated successfully."
-        if existed
-        else f"File created successfully at: {named}"
-    )
+    text = f"The file {named} has been updated successfully." if existed else f"File created successfully at: {named}"
     response: dict[str, Any] = {
         "type": "update" if existed else "create",
         "filePath": named,

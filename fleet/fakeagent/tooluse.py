@@ -122,15 +122,11 @@ def _folder(parts: Parts, use: ToolUse) -> str:
 def _dialog(parts: Parts, use: ToolUse) -> dialogs.Dialog:
     folder = os.path.basename(_folder(parts, use))
     if use.name == "Bash":
-        return dialogs.bash_permission(
-            str(use.input["command"]), str(use.input.get("description", "")), folder
-        )
+        return dialogs.bash_permission(str(use.input["command"]), str(use.input.get("description", "")), folder)
     path = str(use.input.get("file_path", ""))
     shown = os.path.relpath(os.path.join(parts.session.cwd, path), parts.session.cwd)
     verb = "read" if use.name == "Read" else "create"
-    return dialogs.file_permission(
-        verb, os.path.basename(path), shown, str(use.input.get("content", "")), folder
-    )
+    return dialogs.file_permission(verb, os.path.basename(path), shown, str(use.input.get("content", "")), folder)
 
 
 def _suggestions(parts: Parts, use: ToolUse) -> list[dict[str, Any]]:

@@ -155,9 +155,7 @@ class Turn:
         self._phase = Phase.TOOL
         for use in answer.tools:
             content = {"type": "tool_use", "id": use.id, "name": use.name, "input": use.input}
-            record = records.assistant(
-                answer.id, parts.session.model, content, answer.usage, answer.stop_reason
-            )
+            record = records.assistant(answer.id, parts.session.model, content, answer.usage, answer.stop_reason)
             self._pending.append((use, parts.transcript.entry(record)))
         calls = []
         for use in answer.tools:
@@ -215,9 +213,7 @@ class Turn:
         parts.display.say_result(INTERRUPTED)
 
     def _finish(self) -> None:
-        self._parts.transcript.entry(
-            records.turn_duration(self._milliseconds(), self._parts.transcript.count)
-        )
+        self._parts.transcript.entry(records.turn_duration(self._milliseconds(), self._parts.transcript.count))
         self._brewed()
 
     def _brewed(self) -> None:

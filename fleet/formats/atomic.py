@@ -10,16 +10,16 @@ from __future__ import annotations
 
 import errno
 import fcntl
-import json
 import os
 import stat
 import time
 
 from fleet.errors import BadFile, NewerSchema, TimedOut
+from fleet.formats import jsontext
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
-    from collections.abc import Callable
+    from collections.abc import Callable, Mapping
     from typing import Any, Self
 
 MAX_JSON_BYTES = 16 * 1024 * 1024
@@ -39,7 +39,12 @@ def ensure_dir(path: str) -> None:
                 raise
 
 
-def _temp_name(path: str) -> str:
+def temporary(path: str) -> str:
+    """
+    A name beside *path* for what becomes it, or is needed on the way there.
+
+    What lies under such a name in a folder of the fleet home is removed when the process that chose it is no more.
+    """
     # Random, because what a killed process left behind must not stop a later one that was given the same pid.
     return os.path.join(os.path.dirname(path), f".{os.path.basename(path)}.{os.getpid()}.{os.urandom(4).hex()}.tmp")
 
@@ -55,17 +60,9 @@ def write_file(path: str, data: bytes, *, sync: bool = True, mode: int = 0o600) 
     Raises:
         OSError: nothing was changed; no temporary file is left.
     """
-    temp = _temp_name(path)
-    fd = os.open(temp, os.O_WRONLY | os.O_CREAT | os.O_EXCL | os.O_CLOEXEC, mode)
+    temp = temporary(path)
     try:
-        try:
-            view = memoryview(data)
-            while view:
-                view = view[os.write(fd, view) :]
-            if sync:
-                os.fsync(fd)
-        finally:
-            os.close(fd)
+        _write_new(temp, data, sync=sync, mode=mode)
         os.replace(temp, path)
     except BaseException:
         _unlink_quietly(temp)
@@ -76,9 +73,9 @@ def write_file(path: str, data: bytes, *, sync: bool = True, mode: int = 0o600) 
 
 def create_file(path: str, data: bytes, *, sync: bool = True) -> bool:
     """Publish *path* with *data*, whole or not at all, only if it does not exist yet; whether this call did it."""
-    temp = _temp_name(path)
-    write_file(temp, data, sync=sync)
+    temp = temporary(path)
     try:
+        _write_new(temp, data, sync=sync)
         os.link(temp, path)
     except FileExistsError:
         return False
@@ -87,6 +84,18 @@ def create_file(path: str, data: bytes, *, sync: bool = True) -> bool:
     if sync:
         sync_dir(os.path.dirname(path))
     return True
+
+
+def _write_new(path: str, data: bytes, *, sync: bool, mode: int = 0o600) -> None:
+    fd = os.open(path, os.O_WRONLY | os.O_CREAT | os.O_EXCL | os.O_CLOEXEC, mode)
+    try:
+        view = memoryview(data)
+        while view:
+            view = view[os.write(fd, view) :]
+        if sync:
+            os.fsync(fd)
+    finally:
+        os.close(fd)
 
 
 def sync_dir(path: str) -> None:
@@ -120,6 +129,25 @@ def remove_file(path: str) -> bool:
     return True
 
 
+def ensure_link(path: str, target: str) -> None:
+    """Make *path* a symbolic link to *target*, which is made as a folder where there is nothing. Safe to repeat."""
+    if not os.path.exists(target):
+        ensure_dir(target)
+    ensure_dir(os.path.dirname(path))
+    try:
+        os.symlink(target, path)
+    except FileExistsError:
+        if os.path.realpath(path) != os.path.realpath(target):
+            raise
+
+
+def remove_tree(path: str) -> None:
+    """Remove a folder of ours and all in it; links in it go, what they lead to stays. Safe to repeat."""
+    import shutil  # noqa: PLC0415  # too dear for a hook, and none removes a folder
+
+    shutil.rmtree(path, ignore_errors=True)
+
+
 def append_line(path: str, line: bytes) -> None:
     """Append one line (without its newline) in a single write; the file is made 0600 when missing."""
     fd = os.open(path, os.O_WRONLY | os.O_APPEND | os.O_CREAT | os.O_CLOEXEC, 0o600)
@@ -131,7 +159,7 @@ def append_line(path: str, line: bytes) -> None:
 
 def encode(data: object) -> bytes:
     """JSON as fleet writes it: two spaces, key order kept, one newline at the end; a lone surrogate is escaped."""
-    return (json.dumps(data, indent=2, ensure_ascii=False) + "\n").encode("utf-8", "backslashreplace")
+    return (jsontext.pretty(data) + "\n").encode("utf-8", "backslashreplace")
 
 
 def read_bytes(path: str, limit: int = MAX_JSON_BYTES) -> bytes:
@@ -178,7 +206,7 @@ def read_object(path: str, *, schema: int | None = None) -> dict[str, Any]:
     """
     raw = read_bytes(path)
     try:
-        data = json.loads(raw.decode("utf-8"))
+        data = jsontext.loads(raw.decode("utf-8"))
     except UnicodeDecodeError as e:
         raise BadFile(path, "not UTF-8") from e
     except (ValueError, RecursionError) as e:
@@ -186,12 +214,23 @@ def read_object(path: str, *, schema: int | None = None) -> dict[str, Any]:
     if not isinstance(data, dict):
         raise BadFile(path, "not a JSON object")
     if schema is not None:
-        version = data.get("schema_version")
-        if isinstance(version, bool) or not isinstance(version, int) or version < 1:
-            raise BadFile(path, f"schema_version is {version!r}")
-        if version > schema:
-            raise NewerSchema(path, version, schema)
+        check_schema(path, data, schema)
     return data
+
+
+def check_schema(path: str, data: Mapping[str, Any], newest: int) -> None:
+    """
+    Make sure that *data* of the file at *path* has a `schema_version` that the caller knows.
+
+    Raises:
+        BadFile: it has none that is usable.
+        NewerSchema: written by a newer fleet.
+    """
+    version = data.get("schema_version")
+    if isinstance(version, bool) or not isinstance(version, int) or version < 1:
+        raise BadFile(path, f"schema_version is {version!r}")
+    if version > newest:
+        raise NewerSchema(path, version, newest)
 
 
 def move_no_clobber(source: str, target: str) -> bool:
@@ -214,7 +253,8 @@ class Lock:
     """
     An exclusive flock on *path*, as a context manager.
 
-    The lock file is never removed: removing it while somebody waits on it would let two processes hold "the" lock.
+    A lock file may be removed by who holds it, and by nobody else (`retire`). Whoever waited on that file holds a file
+    without a name then, sees it, and begins again with the new one: no two processes hold "the" lock.
     """
 
     def __init__(
@@ -242,7 +282,29 @@ class Lock:
             if e.errno in (errno.EWOULDBLOCK, errno.EACCES):
                 return False
             raise
-        return True
+        if self._is_current():
+            return True
+        self.release()
+        return False
+
+    def _is_current(self) -> bool:
+        """Whether the file that is locked is still the one with that name."""
+        try:
+            named = os.stat(self.path)
+        except FileNotFoundError:
+            return False
+        held = os.fstat(self._fd)
+        return (named.st_ino, named.st_dev) == (held.st_ino, held.st_dev)
+
+    def retire(self) -> bool:
+        """Remove the lock file when nobody holds the lock now; whether that was done."""
+        try:
+            if not os.path.exists(self.path) or not self.try_acquire():
+                return False
+            os.unlink(self.path)
+            return True
+        finally:
+            self.release()
 
     def release(self) -> None:
         """Give the lock back."""

@@ -12,9 +12,9 @@ rotated once to `.jsonl.1`.
 from __future__ import annotations
 
 import fcntl
-import json
 import os
 
+from fleet.formats import jsontext
 from fleet.formats.atomic import append_line
 from fleet.formats.times import rfc3339_ms
 
@@ -26,13 +26,29 @@ if TYPE_CHECKING:
 BLOCK_BYTES = 64 * 1024
 HOOK_SECONDS = 10  #: how long engines are told to wait for a hook; a report older than that is settled
 PROMPT_HEAD_CHARACTERS = 300
+#: What the hooks of each engine are configured for.
+EVENTS = {
+    "claude-code": (
+        "SessionStart", "SessionEnd", "UserPromptSubmit", "Stop", "StopFailure", "PreCompact", "PostCompact",
+        "Notification", "PermissionRequest",
+    ),
+    "codex": (
+        "SessionStart", "SessionEnd", "UserPromptSubmit", "Stop", "Interrupt", "PreCompact", "PermissionRequest",
+    ),
+}  # fmt: skip
+EVENTS["gemini"] = ("SessionStart", "SessionEnd", "UserPromptSubmit", "Stop", "PermissionRequest")
+EVENTS["opencode"] = (
+    "SessionStart", "UserPromptSubmit", "Stop", "StopFailure", "Interrupt", "PreCompact", "PostCompact",
+    "PermissionRequest",
+)  # fmt: skip
+EVENTS["fake"] = EVENTS["claude-code"]
 
 
 def line(wall: float, source: str, event: str, fields: dict[str, Any]) -> bytes:
     """One event line, without its newline. Fields that are None are left out."""
     data: dict[str, Any] = {"v": 1, "ts": rfc3339_ms(wall), "source": source, "event": event}
     data.update((k, v) for k, v in fields.items() if v is not None and k not in data)
-    return json.dumps(data, ensure_ascii=True, separators=(",", ":")).encode()
+    return jsontext.dumps(data, compact=True).encode()
 
 
 def append(path: str, wall: float, source: str, event: str, fields: dict[str, Any], max_bytes: int = 0) -> None:
@@ -108,7 +124,7 @@ def lines_from_end(path: str, limit_bytes: int | None = None) -> Iterator[bytes]
 def json_object(raw: bytes) -> dict[str, Any] | None:
     """The JSON object on a line; None for a torn line or anything else."""
     try:
-        data = json.loads(raw)
+        data = jsontext.loads(raw.decode("utf-8", "surrogatepass"))
     except (ValueError, RecursionError):
         return None
     return data if isinstance(data, dict) else None

@@ -46,9 +46,15 @@ def produce(
     *,
     context_pct: float | None,
     last_message: str = "",
+    open_questions: str = "",
+    further: Mapping[str, str] | None = None,
 ) -> str | None:
     """
     Write the document and queue the handoff of *record*'s agent.
+
+    Args:
+        open_questions: what stands there before what the agent itself wrote.
+        further: keys of the entry beyond the eight: the successor's origin, a conversation to resume.
 
     Returns:
         The document's path, or None when a handoff was queued already.
@@ -61,11 +67,14 @@ def produce(
         return None
     bodies = draft_sections(layout, agent_id)
     bodies.setdefault("Completed", machine("the agent's last message", last_message[-LAST_MESSAGE_CHARACTERS:]))
+    if open_questions:
+        own = bodies.get("Open Questions", "")
+        bodies["Open Questions"] = f"{open_questions}\n\n{own}".strip()
     ensure_dir(layout.handoffs)
     path = os.path.join(layout.handoffs, handoff_doc.new_name(agent_id, wall))
     header = handoff_doc.header(record, wall, handoff_type, context_pct)
     write_file(path, handoff_doc.render(header, bodies))
-    if not queue_entry.enqueue(layout, queue_entry.new(record, path, wall)):
+    if not queue_entry.enqueue(layout, queue_entry.new(record, path, wall, further)):
         os.unlink(path)
         return None
     return path

@@ -24,6 +24,14 @@ def new_id() -> str:
     return os.urandom(4).hex()
 
 
+def new_uuid() -> str:
+    """A random UUID (RFC 9562, version 4). Importing `uuid` costs a start 4 ms."""
+    raw = bytearray(os.urandom(16))
+    raw[6], raw[8] = raw[6] & 0x0F | 0x40, raw[8] & 0x3F | 0x80
+    text = raw.hex()
+    return "-".join((text[:8], text[8:12], text[12:16], text[16:20], text[20:]))
+
+
 def is_id(text: object) -> bool:
     """Whether *text* has the form of an agent or dispatch id."""
     return isinstance(text, str) and len(text) == 8 and _HEX.issuperset(text)

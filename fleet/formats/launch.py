@@ -6,10 +6,10 @@ is archived. A start that is tried again gets a new nonce; the gate and started 
 earlier try can release or repeat a later one.
 
     {"schema_version": 1, "id", "nonce", "dispatch_id", "generation", "origin", "predecessor_id", "project",
-     "task_id", "engine", "role", "mode", "model", "options": {…}, "command": […], "cwd", "env": {…},
-     "argv": […], "prompt_at": 5 | null, "prompt_file": "…" | null, "hooks": true, "trust": false,
-     "conversation_id", "socket", "session", "handoff_number", "last_handoff_path",
-     "owner": {"pid", "pid_start"}, "gate_seconds", "created_at"}
+     "task_id", "engine", "version": "2.1.197" | null, "role", "mode", "model", "options": {…}, "command": […],
+     "cwd", "env": {…}, "argv": […], "prompt_at": 5 | null, "prompt_joined": false, "prompt_file": "…" | null,
+     "hooks": true, "trust": false, "conversation_id", "resume": "…" | null, "socket", "session", "handoff_number",
+     "last_handoff_path", "owner": {"pid", "pid_start"}, "gate_seconds", "created_at"}
 """
 
 from __future__ import annotations
@@ -17,12 +17,12 @@ from __future__ import annotations
 import os
 
 from fleet.errors import BadFile
-from fleet.formats.atomic import create_file, encode, read_object, remove_file, write_file
+from fleet.formats.atomic import create_file, encode, read_object, remove_file, remove_tree, write_file
 from fleet.formats.ids import is_id
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
-    from collections.abc import Mapping
+    from collections.abc import Iterator, Mapping
     from typing import Any
 
     from fleet.formats.layout import Layout
@@ -68,6 +68,16 @@ def ids(layout: Layout) -> list[str]:
     return sorted(name[:8] for name in names if name.endswith(".json") and is_id(name[:8]) and len(name) == 13)
 
 
+def unrecorded(layout: Layout) -> Iterator[dict[str, Any]]:
+    """The journaled starts without a record. One with a record has had its session, and need not be read."""
+    for agent_id in ids(layout):
+        if not os.path.exists(layout.record(agent_id)):
+            try:
+                yield read(layout, agent_id)
+            except (FileNotFoundError, BadFile):
+                continue
+
+
 def release(layout: Layout, agent_id: str, nonce: str) -> bool:
     """Open the gate of that very try; whether this call did it."""
     return create_file(layout.gate(agent_id, nonce), b"", sync=False)
@@ -84,12 +94,17 @@ def is_started(layout: Layout, agent_id: str, nonce: str) -> bool:
 
 
 def remove(layout: Layout, agent_id: str) -> None:
-    """Remove everything of an agent's launch, the launch file last. Safe to repeat."""
+    """Remove everything of an agent's launch and its last context figure, the launch file last. Safe to repeat."""
+    remove_file(layout.figure(agent_id))
     try:
         names = os.listdir(layout.launch)
     except FileNotFoundError:
         return
     for name in names:
         if name.startswith(agent_id + ".") and name != agent_id + ".json":
-            remove_file(os.path.join(layout.launch, name))
+            path = os.path.join(layout.launch, name)
+            if os.path.isdir(path) and not os.path.islink(path):
+                remove_tree(path)
+            else:
+                remove_file(path)
     remove_file(layout.launch_file(agent_id))

@@ -1,7 +1,9 @@
 """The queue entry of a handoff, `queue/spawn-fresh-<old_id>.json`: eight keys, both ids pre-allocated.
 
 Its removal is the commit point of the handoff. Written with schema_version 1; 1 and 2 are read (2 is the source
-system's later form; keys of it that are not used here are left alone).
+system's later form; keys of it that are not used here are left alone). A ninth key, `origin`, stands in an entry that
+no agent and no operator asked for: respawn or recover. With the latter a tenth may stand, `resume`: the conversation
+that the successor is to go on with, instead of being told to read the document.
 """
 
 from __future__ import annotations
@@ -11,6 +13,7 @@ import os
 from fleet.errors import BadFile
 from fleet.formats.atomic import create_file, encode, read_object
 from fleet.formats.ids import is_id, new_id, session_name
+from fleet.formats.states import Origin
 from fleet.formats.times import rfc3339
 
 TYPE_CHECKING = False
@@ -23,6 +26,7 @@ if TYPE_CHECKING:
 SCHEMA_VERSION = 2
 PREFIX = "spawn-fresh-"
 SUFFIX = ".json"
+LONGEST_CONVERSATION = 128
 
 
 def id_of_name(name: str) -> str | None:
@@ -31,10 +35,12 @@ def id_of_name(name: str) -> str | None:
     return middle if name == PREFIX + middle + SUFFIX and is_id(middle) else None
 
 
-def new(record: Mapping[str, Any], document: str, wall: float) -> dict[str, Any]:
-    """An entry that hands *record*'s work over by *document*."""
+def new(
+    record: Mapping[str, Any], document: str, wall: float, further: Mapping[str, str] | None = None
+) -> dict[str, Any]:
+    """An entry that hands *record*'s work over by *document*; *further* keys say what is not as in every handoff."""
     successor = new_id()
-    return {
+    entry = {
         "schema_version": 1,
         "old_agent_id": record["id"],
         "handoff_doc": document,
@@ -44,6 +50,20 @@ def new(record: Mapping[str, Any], document: str, wall: float) -> dict[str, Any]
         "new_session": session_name(successor),
         "enqueued_at": rfc3339(wall),
     }
+    return {**entry, **(further or {})}
+
+
+def origin_of(entry: Mapping[str, Any]) -> Origin:
+    """How the successor comes to be."""
+    return next((o for o in (Origin.RESPAWN, Origin.RECOVER) if entry.get("origin") == o), Origin.HANDOFF)
+
+
+def resume_of(entry: Mapping[str, Any]) -> str | None:
+    """The conversation that the successor goes on with; None for none, and for what cannot be one."""
+    value = entry.get("resume")
+    if not isinstance(value, str) or len(value) > LONGEST_CONVERSATION or not value[:1].isalnum():
+        return None  # it becomes an argument of the engine
+    return value if value.isascii() and value.replace("-", "").replace("_", "").isalnum() else None
 
 
 def enqueue(layout: Layout, entry: Mapping[str, Any]) -> bool:
@@ -59,6 +79,22 @@ def is_queued(layout: Layout, agent_id: str) -> bool:
 def is_leaving(layout: Layout, agent_id: str) -> bool:
     """Whether a handoff of this agent is on its way, so that its messages go to the successor."""
     return os.path.exists(layout.entry(agent_id))
+
+
+def readable(folder: str) -> list[dict[str, Any]]:
+    """The handoffs in a folder of the queue, `queue` or `queue/dead`, that can be read."""
+    found = []
+    try:
+        names = sorted(os.listdir(folder))
+    except FileNotFoundError:
+        return []
+    for name in names:
+        if id_of_name(name) is not None:
+            try:
+                found.append(read(os.path.join(folder, name)))
+            except (FileNotFoundError, BadFile):
+                continue
+    return found
 
 
 def read(path: str) -> dict[str, Any]:

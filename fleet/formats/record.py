@@ -44,6 +44,7 @@ TYPES: dict[str, tuple[type, ...]] = {
     "socket": (str, type(None)), "tmux_session_id": (str, type(None)), "window_id": (str, type(None)),
     "pane_id": (str, type(None)), "server_pid": (int, type(None)), "boot_id": (str, type(None)),
     "host": (str, type(None)), "conversation_id": (str, type(None)), "transcript_path": (str, type(None)),
+    "worktree": (dict, type(None)),  # only of agents that have one
 }  # fmt: skip
 
 #: What a record written by fleet-guard's own dispatcher lacks, and what its absence means.

@@ -1,8 +1,8 @@
-"""The words for what fleet judges, as enums: one sentence a member. Imported inside agents: enum only."""
+"""The words for what fleet judges, as enums: one sentence a member."""
 
 from __future__ import annotations
 
-from enum import StrEnum
+from fleet.formats.enums import StrEnum
 
 
 class Turn(StrEnum):
@@ -32,6 +32,14 @@ class Reason(StrEnum):
     DEAD_LETTER = "dead-letter"  #: its handoff failed as often as allowed
     HOLD = "hold"  #: nothing may be started for its credential, engine, project or fleet
     INTERRUPTED = "interrupted"  #: somebody pressed Esc
+
+
+class Confidence(StrEnum):
+    """How well a judgement of an agent stands."""
+
+    SURE = "sure"  #: two sources agree, or one that cannot be wrong: the pane, the process table, a turn's own end
+    LIKELY = "likely"  #: one source says so and none contradicts
+    GUESS = "guess"  #: sources contradict each other
 
 
 class Existence(StrEnum):

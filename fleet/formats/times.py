@@ -2,10 +2,8 @@
 
 from __future__ import annotations
 
-import re
 import time
 
-#: Compiled when first used: a hook that reads no old stamp does not pay for it.
 _FORM = r"(\d{4})-(\d\d)-(\d\d)T(\d\d):(\d\d):(\d\d)(\.\d+)?(Z|[+-]\d\d:\d\d)"
 
 
@@ -27,7 +25,11 @@ def compact(wall: float) -> str:
 
 def parse(text: object) -> float | None:
     """Seconds since the epoch of an RFC 3339 text, or None when it is anything else."""
-    found = re.fullmatch(_FORM, text, re.ASCII) if isinstance(text, str) else None
+    if not isinstance(text, str):
+        return None
+    import re  # noqa: PLC0415  # a hook that reads no old stamp does not pay for it
+
+    found = re.fullmatch(_FORM, text, re.ASCII)
     if found is None:
         return None
     import datetime as dt  # noqa: PLC0415  # only readers of old stamps pay for it

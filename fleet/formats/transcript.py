@@ -3,13 +3,14 @@
 Claude Code 2.1.197: `user` lines hold prompts (content is a text), tool results (a list of tool_result), Stop hook
 feedback and interrupt marks (a list of texts, or a text); `attachment` lines hold what a hook injected. Codex
 0.171.0: `response_item` messages by role, `turn_aborted`, and `task_complete`, which alone tells of an API error (no
-hook fires then). Both are read backwards.
+hook fires then). Both are read backwards. How a tool call ended: Claude Code marks its result `is_error`, also when the
+person refused the call, which is no failure of it; Codex only says so in words, `Process exited with code N`, and says
+nothing while the command still runs.
 """
 
 from __future__ import annotations
 
-import json
-
+from fleet.formats import jsontext
 from fleet.formats.events import json_object, lines_from_end
 
 TYPE_CHECKING = False
@@ -21,6 +22,8 @@ LOOK_BACK_BYTES = 4 * 1024 * 1024
 INTERRUPTED = "[Request interrupted by user"
 FEEDBACK = "Stop hook feedback:"
 COMMANDS = ("<command-name>", "<command-message>", "<local-command-")
+REFUSED = ("The user doesn't want to", "[Request interrupted")
+EXITED = "Process exited with code "
 _TELLING = (b'"user"', b'"assistant"', b'"attachment"', b'"local_command"', b'"turn_duration"')
 
 
@@ -31,13 +34,24 @@ class Said:
     with an error), or command (the client's own, such as /compact, with what it said: no turn of the model).
     """
 
-    __slots__ = ("at", "kind", "text", "turn_id")
+    __slots__ = ("at", "call_id", "failed", "kind", "text", "turn_id")
 
-    def __init__(self, kind: str, text: str = "", turn_id: str | None = None, at: str | None = None) -> None:
+    def __init__(
+        self,
+        kind: str,
+        text: str = "",
+        turn_id: str | None = None,
+        at: str | None = None,
+        *,
+        call_id: str | None = None,
+        failed: bool | None = None,
+    ) -> None:
         self.kind = kind
         self.text = text
         self.turn_id = turn_id
         self.at = at  #: the log's own time of it, RFC 3339
+        self.call_id = call_id  #: of a tool, and of the result that belongs to it
+        self.failed = failed  #: of a result: whether the call failed; None: it does not say
 
 
 def claude(path: str, limit_bytes: int = LOOK_BACK_BYTES) -> Iterator[Said]:
@@ -77,12 +91,17 @@ def _assistant(content: object) -> Iterator[Said]:
         if isinstance(part, dict) and part.get("type") == "text":
             yield Said("assistant", str(part.get("text", "")))
         elif isinstance(part, dict) and part.get("type") == "tool_use":
-            yield Said("tool", f"{part.get('name')} {json.dumps(part.get('input'), ensure_ascii=False)}")
+            text = f"{part.get('name')} {jsontext.dumps(part.get('input'), ascii_only=False)}"
+            yield Said("tool", text, call_id=_word(part.get("id")))
 
 
 def _user(content: object) -> Said:
-    if isinstance(content, list) and any(isinstance(p, dict) and p.get("type") == "tool_result" for p in content):
-        return Said("result", _text(content))
+    if isinstance(content, list):
+        results = [p for p in content if isinstance(p, dict) and p.get("type") == "tool_result"]
+        if results:
+            text, error = _text(content), results[0].get("is_error")
+            failed = None if text.startswith(REFUSED) else error is True
+            return Said("result", text, call_id=_word(results[0].get("tool_use_id")), failed=failed)
     text = _text(content)
     if text.startswith(INTERRUPTED):
         return Said("interrupt", text)
@@ -112,15 +131,24 @@ def codex(path: str, limit_bytes: int = LOOK_BACK_BYTES) -> Iterator[Said]:
             if kind == "message":
                 yield _codex_message(payload)
             elif kind in ("function_call", "custom_tool_call", "local_shell_call"):
-                yield Said("tool", f"{payload.get('name', kind)} {payload.get('arguments', payload.get('input', ''))}")
+                text = f"{payload.get('name', kind)} {payload.get('arguments', payload.get('input', ''))}"
+                yield Said("tool", text, call_id=_word(payload.get("call_id")))
             elif isinstance(kind, str) and kind.endswith("_output"):
-                yield Said("result", _text(payload.get("output")))
+                text = _text(payload.get("output"))
+                yield Said("result", text, at=_time(data), call_id=_word(payload.get("call_id")), failed=_exit(text))
         elif data.get("type") == "event_msg" and kind == "turn_aborted":
             yield Said("interrupt", "", payload.get("turn_id"), _time(data))
         elif data.get("type") == "event_msg" and kind == "task_complete":
             error = payload.get("error")
             text = str(error.get("message", error)) if isinstance(error, dict) else str(error or "")
             yield Said("failed" if error else "ended", text, payload.get("turn_id"), _time(data))
+
+
+def _exit(output: str) -> bool | None:
+    """Whether what Codex tells of a command says that it failed; it stands in the lines above the output."""
+    head, _, _ = output.partition("\nOutput:")
+    _, found, rest = head.partition(EXITED)
+    return rest.split("\n")[0].strip() != "0" if found else None
 
 
 def _codex_message(payload: dict[str, Any]) -> Said:
@@ -139,11 +167,58 @@ def _codex_message(payload: dict[str, Any]) -> Said:
     return Said("injected" if text.startswith("<environment_context") else "prompt", text, turn)
 
 
+def gemini(path: str, limit_bytes: int = LOOK_BACK_BYTES) -> Iterator[Said]:
+    """
+    The conversation of a Gemini CLI log from its end backwards.
+
+    A line with an id that comes again is the same message, later and more complete.
+    """
+    seen = set()
+    for raw in lines_from_end(path, limit_bytes):
+        data = json_object(raw)
+        if data is None or not isinstance(data.get("type"), str) or data.get("id") in seen:
+            continue
+        seen.add(data.get("id"))
+        text, at = _text(data.get("content")), _time(data)
+        kind = data["type"]
+        if kind == "gemini":
+            calls = [call for call in data.get("toolCalls") or () if isinstance(call, dict)]
+            for call in reversed(calls):
+                yield Said("tool", f"{call.get('name')} {jsontext.dumps(call.get('args'), ascii_only=False)}", at=at)
+            if not text and not calls:
+                yield Said("tool", at=at)  # an answer without words calls tools, which are added when they have run
+            elif text:
+                yield Said("assistant", text, at=at)
+        elif kind == "info" and "cancelled" in text:
+            yield Said("interrupt", text, at=at)
+        elif kind == "error":
+            yield Said("failed", text, at=at)
+        elif kind == "user" and not text and data.get("content"):
+            yield Said("result", at=at)
+        elif kind == "user" and not text.startswith("<session_context>"):
+            prompt, mark, injected = text.partition("<hook_context>")
+            if mark:
+                yield Said("injected", injected, at=at)
+            yield Said("prompt", prompt, at=at)
+
+
+def opencode(path: str, limit_bytes: int = LOOK_BACK_BYTES) -> Iterator[Said]:
+    """The conversation from its end backwards, in the log that our plugin writes for opencode: one `Said` a line."""
+    for raw in lines_from_end(path, limit_bytes):
+        data = json_object(raw)
+        kind = data.get("kind") if data else None
+        if data is not None and isinstance(kind, str) and kind in OPENCODE_KINDS:
+            turn = data.get("turn_id")
+            yield Said(kind, _text(data.get("text")), turn if isinstance(turn, str) else None, _time(data))
+
+
+OPENCODE_KINDS = frozenset({"prompt", "feedback", "injected", "assistant", "tool", "interrupt", "failed", "ended"})
+
 #: Engines whose next request holds what an interrupted turn had been given (Codex 0.171.0, seen in its requests).
 #: Claude Code 2.1.197 drops what an early Esc cancelled.
 KEEPS_INTERRUPTED = frozenset({"codex"})
 
-READERS = {"claude-code": claude, "fake": claude, "codex": codex}
+READERS = {"claude-code": claude, "fake": claude, "codex": codex, "gemini": gemini, "opencode": opencode}
 
 
 def backwards(engine: str, path: object, limit_bytes: int = LOOK_BACK_BYTES) -> Iterator[Said]:
@@ -151,6 +226,10 @@ def backwards(engine: str, path: object, limit_bytes: int = LOOK_BACK_BYTES) -> 
     reader = READERS.get(engine)
     if reader is not None and isinstance(path, str) and path:
         yield from reader(path, limit_bytes)
+
+
+def _word(value: object) -> str | None:
+    return value if isinstance(value, str) else None
 
 
 def _time(data: dict[str, Any]) -> str | None:

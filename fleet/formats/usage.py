@@ -8,8 +8,6 @@ next answer. Codex 0.171.0 writes `token_count` events with the last request's u
 
 from __future__ import annotations
 
-import re
-
 from fleet.formats.events import json_object, lines_from_end
 
 TYPE_CHECKING = False
@@ -18,20 +16,23 @@ if TYPE_CHECKING:
     from typing import Any
 
 LOOK_BACK_BYTES = 8 * 1024 * 1024
-_LONG_CONTEXT = r"\[(\d+)([mk])\]$"
-_VERSION = r"([-@](20\d{6}|latest))?(-v\d+)?(:\d+)?$"
-_CLOUD = r"^(?:[a-z-]+\.)?(?:anthropic|openai|google)[./]"
+LENGTH_OF_STAMP = 24  #: `2026-11-30T13:00:00.000Z`: of this form, later ones sort after earlier ones
+#: What Gemini CLI 0.61.0 itself takes for every model of that name, whatever its version.
+GEMINI_WINDOW = 1_048_576
+_MAKERS = ("anthropic", "openai", "google")
+_UNITS = {"m": 1_000_000, "k": 1_000}
 
 
 class Usage:
     """The last known fill of a context."""
 
-    __slots__ = ("model", "tokens", "window")
+    __slots__ = ("at", "model", "tokens", "window")
 
-    def __init__(self, tokens: int, model: str | None, window: int | None) -> None:
+    def __init__(self, tokens: int, model: str | None, window: int | None, at: str | None = None) -> None:
         self.tokens = tokens
         self.model = model
         self.window = window
+        self.at = at  #: when the log says it was measured, RFC 3339 UTC with milliseconds
 
     @property
     def percent(self) -> float | None:
@@ -49,11 +50,28 @@ def window_of(model: str | None, windows: Mapping[str, int]) -> int | None:
         return None
     if model in windows:
         return windows[model]
-    long = re.search(_LONG_CONTEXT, model)
-    if long:
-        return int(long[1]) * (1_000_000 if long[2] == "m" else 1_000)
-    plain = re.sub(_VERSION, "", re.sub(_CLOUD, "", model))
-    return windows.get(plain)
+    count, unit = model.rpartition("[")[2][:-2], model[-2:-1]
+    if model.endswith("]") and count.isdecimal() and unit in _UNITS:
+        return int(count) * _UNITS[unit]
+    return windows.get(_plain(model))
+
+
+def _plain(model: str) -> str:
+    """`eu.anthropic.claude-x-20250929-v1:0` as `claude-x`. No regular expressions: a hook would load them for this."""
+    for maker in _MAKERS:
+        region, found, rest = model.partition(maker)
+        if found and rest[:1] in (".", "/") and (not region or region.endswith(".")) and region.count(".") < 2:
+            model = rest[1:]
+            break
+    for mark in (":", "-v"):
+        head, found, number = model.rpartition(mark)
+        if found and number.isdecimal():
+            model = head
+    for mark in ("-", "@"):
+        head, found, date = model.rpartition(mark)
+        if found and (date == "latest" or (len(date) == 8 and date.startswith("20") and date.isdecimal())):
+            return head
+    return model
 
 
 def _count(usage: Mapping[str, Any], *names: str) -> int | None:
@@ -86,7 +104,9 @@ def claude(path: str, windows: Mapping[str, int]) -> Usage | None:
         tokens = _count(usage, "input_tokens", "cache_read_input_tokens", "cache_creation_input_tokens")
         if tokens:
             name = model if isinstance(model, str) else None
-            return Usage(tokens, name, window_of(name, windows))
+            at = data.get("timestamp")
+            stamped = isinstance(at, str) and len(at) == LENGTH_OF_STAMP and at.endswith("Z")
+            return Usage(tokens, name, window_of(name, windows), at if stamped else None)
     return None
 
 
@@ -116,7 +136,44 @@ def codex(path: str, windows: Mapping[str, int]) -> Usage | None:
     return None
 
 
-READERS = {"claude-code": claude, "fake": claude, "codex": codex}
+def gemini(path: str, windows: Mapping[str, int]) -> Usage | None:
+    """The last answer's prompt tokens in a Gemini CLI log; None after a `$rewindTo` or before the first answer."""
+    for raw in lines_from_end(path, LOOK_BACK_BYTES):
+        if b'"tokens"' not in raw:
+            continue
+        data = json_object(raw)
+        tokens = data.get("tokens") if data and data.get("type") == "gemini" else None
+        if data is None or not isinstance(tokens, dict):
+            continue
+        count = _count(tokens, "input")
+        if count:
+            model = data.get("model")
+            name = model if isinstance(model, str) else None
+            own = GEMINI_WINDOW if name is not None and name.startswith("gemini-") else None
+            return Usage(count, name, window_of(name, windows) or own)
+    return None
+
+
+def opencode(path: str, windows: Mapping[str, int]) -> Usage | None:
+    """The last answer's tokens in the log that our plugin writes for opencode, over the window that opencode names."""
+    for raw in lines_from_end(path, LOOK_BACK_BYTES):
+        if b'"tokens"' not in raw and b'"compacted"' not in raw:
+            continue
+        data = json_object(raw)
+        if data is None:
+            continue
+        if data.get("kind") == "compacted":
+            return None
+        count, window, model = data.get("tokens"), data.get("window"), data.get("model")
+        if isinstance(count, int) and not isinstance(count, bool) and count > 0:
+            name = model if isinstance(model, str) else None
+            named = window_of(name, windows)
+            usable = isinstance(window, int) and not isinstance(window, bool) and window > 0
+            return Usage(count, name, named or (window if usable else None))
+    return None
+
+
+READERS = {"claude-code": claude, "fake": claude, "codex": codex, "gemini": gemini, "opencode": opencode}
 
 
 def read(engine: str, path: object, windows: Mapping[str, int]) -> Usage | None:

@@ -21,6 +21,7 @@ DEFAULTS: dict[str, Any] = {
     "rerequest_seconds": 1800,
     "stop_blocks_in_a_row": 3,  #: per reason, without a tool call or a prompt between
     "inline_characters": 9000,  #: longer bodies are injected as a reference to a file
+    "approval_hold_seconds": 0,  #: how long a permission question of Claude Code is held; 0: not at all
     "max_event_bytes": 4 * 1024 * 1024,
     "kick_seconds": 30,  #: the least time between two starts of a drain by hooks
     "drain_argv": [],

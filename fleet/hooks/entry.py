@@ -2,17 +2,17 @@
 
 It writes an event line, its agent's health fields, and, when it is time, a handoff or a message into the turn. It
 never fails or delays the agent: every error goes to `logs/hook-errors.log` and the exit status is always 0.
-`user` marks hooks installed for a person's own agents: they leave an agent that fleet dispatched to its own hooks.
+`user` marks hooks in the user's own settings, for agents that fleet did not start: an agent that fleet dispatched is
+left to the hooks of its own settings file, whichever of the two sets the client runs first.
 """
 
 from __future__ import annotations
 
-import json
 import os
 import sys
 import time
 
-from fleet.formats import delivery, events, messages, queue_entry, record, texts, usage
+from fleet.formats import delivery, events, jsontext, messages, queue_entry, record, texts, usage
 from fleet.formats.ids import is_id
 from fleet.formats.layout import Layout
 from fleet.formats.record import HOOK_FIELDS, Held
@@ -38,22 +38,30 @@ CLEARED = {"blocked": False, "blocked_reason": None, "blocked_since": None}
 def main(argv: list[str]) -> int:
     """Run one hook; always 0."""
     agent_id = os.environ.get("FLEET_AGENT_ID")
-    if not agent_id or len(argv) < 2 or "user" in argv[2:]:
+    if not agent_id or len(argv) < 2:
         return 0
     home = os.environ.get("FLEET_HOME") or os.path.expanduser("~/.fleet")
     layout = Layout(os.path.abspath(home))
     try:
         if is_id(agent_id) and os.path.exists(layout.record(agent_id)):
+            if "user" in argv[2:] and _is_dispatched(layout, agent_id):
+                return 0
             call = parse(argv[0], argv[1], sys.stdin.buffer.read())
             hook = Hook(layout, agent_id, call, load(os.environ.get("FLEET_HOOK_CONFIG")), time.time())
             answer = hook.run()
             if answer:
-                _print(json.dumps(answer) + "\n")
+                _print(jsontext.dumps(answer) + "\n")
             if hook.failed is not None:
-                _log(layout, argv, agent_id, hook.failed)
+                log_error(layout, argv, agent_id, hook.failed)
     except BaseException as e:  # noqa: BLE001  # a hook must never fail or block its agent, whatever happens
-        _log(layout, argv, agent_id, e)
+        log_error(layout, argv, agent_id, e)
     return 0
+
+
+def _is_dispatched(layout: Layout, agent_id: str) -> bool:
+    """Whether fleet started this very agent: then it has hooks of its own, and these are not to count as well."""
+    dispatch_id = os.environ.get("FLEET_DISPATCH_ID")
+    return bool(dispatch_id) and record.read(layout.record(agent_id))["dispatch_id"] == dispatch_id
 
 
 def _print(text: str) -> None:
@@ -65,14 +73,17 @@ def _print(text: str) -> None:
         view = view[os.write(1, view) :]
 
 
-def _log(layout: Layout, argv: list[str], agent_id: str, error: BaseException) -> None:
+def log_error(layout: Layout, argv: list[str], agent_id: str, error: BaseException) -> None:
+    """Write down what a hook could not do; what cannot be written is lost."""
     import traceback  # noqa: PLC0415  # only a failing hook pays for it
+
+    from fleet.formats.redaction import Redactor  # noqa: PLC0415
+    from fleet.formats.rotation import append  # noqa: PLC0415
 
     try:
         os.makedirs(layout.logs, mode=0o700, exist_ok=True)
-        with open(os.path.join(layout.logs, ERROR_LOG), "a", encoding="utf-8") as f:
-            f.write(f"{rfc3339(time.time())} {agent_id} {' '.join(argv)}\n")
-            f.write("".join(traceback.format_exception(error)))
+        text = f"{rfc3339(time.time())} {agent_id} {' '.join(argv)}\n" + "".join(traceback.format_exception(error))
+        append(os.path.join(layout.logs, ERROR_LOG), Redactor().text(text.rstrip("\n")).encode("utf-8", "replace"))
     except OSError:
         pass
 
@@ -104,6 +115,11 @@ class Hook:
                 self._event(history.ACTED, {"on": self.call.event, "turn_id": self.call.turn_id, **self.acted})
         if self.kick:
             kick(self.layout, self.config, self.wall)
+        seconds = float(self.config["approval_hold_seconds"])
+        if seconds and self.call.event == "PermissionRequest" and self.call.engine == "claude-code":
+            from fleet.hooks import asking  # noqa: PLC0415  # only where a question is held
+
+            answer = asking.wait(self.layout, self.id, self.call, self.wall, seconds)
         return answer
 
     def _event(self, name: str, fields: dict[str, Any]) -> None:
@@ -142,6 +158,9 @@ class Hook:
             fields |= {"needs_input": True, **CLEARED}
         if event == "PostCompact" or (event == "SessionStart" and self.call.text("source") == "clear"):
             fields |= {"context_pct": None, "context_source": None}
+            from fleet.hooks import figure  # noqa: PLC0415  # only where a context was emptied
+
+            figure.void(self.layout, self.call, self.id, self.wall)
         fields["inbox_pending"] = messages.any_undelivered(self.layout, self.id)
         held.set({k: v for k, v in fields.items() if k in HOOK_FIELDS})
         return answer
@@ -183,8 +202,13 @@ class Hook:
         """Measure, decide, and return why the turn is to go on and with which text; empty when it may end."""
         assert held.data is not None
         fill = usage.read(self.call.engine, self.call.transcript_path, self.config["windows"])
+        source = "hook"
+        if os.path.exists(self.layout.figure(self.id)):
+            from fleet.hooks import figure  # noqa: PLC0415  # only for an agent with a status line
+
+            fill, source = figure.outrank(fill, figure.read(self.layout, self.id), self.call)
         percent = fill.percent if fill else None
-        fields |= {"context_pct": percent, "context_source": "hook" if fill else None}
+        fields |= {"context_pct": percent, "context_source": source if fill else None}
         if fill and percent is None:
             self._event("UnknownModel", {"model": fill.model, "tokens": fill.tokens})
         at = policy.level(fill, self.config)

@@ -8,6 +8,10 @@ from __future__ import annotations
 
 import os
 
+TYPE_CHECKING = False
+if TYPE_CHECKING:
+    from collections.abc import Callable
+
 SHELLS = frozenset({"sh", "bash", "dash", "zsh", "fish", "ksh", "ash", "busybox", "env", "timeout", "nice"})
 #: What npm's clients are wrapped in where their native binary was not found; the client is its direct child.
 WRAPPERS = frozenset({"node", "bun", "deno"})
@@ -48,7 +52,23 @@ def _stat(pid: int) -> tuple[str, int] | None:
     return name, int(fields[1])
 
 
-def speaks_for(engine_pid: int | None, parent: int | None = None) -> bool:
+def ancestors(pid: int) -> dict[int, tuple[str, int] | None]:
+    """What is to be known of *pid* and those above it, for a later `speaks_for`, when they may be gone."""
+    known: dict[int, tuple[str, int] | None] = {}
+    for _ in range(MAX_STEPS):
+        known[pid] = found = look_up(pid)
+        if found is None:
+            break
+        if found[0] not in SHELLS:
+            known[found[1]] = look_up(found[1])
+            break
+        pid = found[1]
+    return known
+
+
+def speaks_for(
+    engine_pid: int | None, parent: int | None = None, look: Callable[[int], tuple[str, int] | None] | None = None
+) -> bool:
     """
     Whether the hook with that *parent* process (default: ours) was started by the engine *engine_pid*.
 
@@ -56,14 +76,15 @@ def speaks_for(engine_pid: int | None, parent: int | None = None) -> bool:
     """
     if engine_pid is None:
         return True
+    look = look or look_up
     pid = os.getppid() if parent is None else parent
     for _ in range(MAX_STEPS):
         if pid == engine_pid:
             return True
-        found = look_up(pid)
+        found = look(pid)
         if found is None:
             return False
         if found[0] not in SHELLS:
-            return found[1] == engine_pid and (look_up(engine_pid) or ("", 0))[0] in WRAPPERS
+            return found[1] == engine_pid and (look(engine_pid) or ("", 0))[0] in WRAPPERS
         pid = found[1]
     return False

@@ -2,31 +2,35 @@
 
 Claude Code 2.1.197 and Codex 0.171.0 use the same event names and the same JSON on stdin; Claude Code calls a turn
 `prompt_id`, Codex `turn_id`. Codex sends no prompt id at SessionStart and SessionEnd, Claude Code none before the
-first prompt.
+first prompt. Gemini CLI 0.61.0 has names of its own, under which ours is registered with fleet's name of the event,
+no id of a turn, and calls the answer `prompt_response`. For opencode 1.18.33 our plugin writes payloads in this
+shape.
 """
 
 from __future__ import annotations
 
-import json
+import os
 
+from fleet.formats import jsontext
 from fleet.formats.events import PROMPT_HEAD_CHARACTERS
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
     from typing import Any
 
-EVENTS = {
-    "claude-code": (
-        "SessionStart", "SessionEnd", "UserPromptSubmit", "Stop", "StopFailure", "PreCompact", "PostCompact",
-        "Notification", "PermissionRequest",
-    ),
-    "codex": (
-        "SessionStart", "SessionEnd", "UserPromptSubmit", "Stop", "Interrupt", "PreCompact", "PermissionRequest",
-    ),
-}  # fmt: skip
-EVENTS["fake"] = EVENTS["claude-code"]
-
 TAIL_CHARACTERS = 300
+#: What Gemini CLI 0.61.0 gives as the answer of a turn that failed or was interrupted early: its hook fires then too.
+NO_ANSWER = "[no response text]"
+#: What stands in its log of an error, and what that is called elsewhere.
+GEMINI_FAILURES = {
+    "authentication_error": "authentication_failed",
+    "UNAUTHENTICATED": "authentication_failed",
+    "API key not valid": "authentication_failed",
+    "PERMISSION_DENIED": "authentication_failed",
+    "rate_limit": "rate_limit",
+    "RESOURCE_EXHAUSTED": "rate_limit",
+    "quota": "rate_limit",
+}
 
 
 class Payload:
@@ -84,7 +88,35 @@ def parse(engine: str, event: str, raw: bytes) -> Payload:
     Raises:
         ValueError: it is not a JSON object.
     """
-    data = json.loads(raw.decode("utf-8", "replace"))
+    data = jsontext.loads(raw.decode("utf-8", "replace"))
     if not isinstance(data, dict):
         raise ValueError("the payload is not an object")  # noqa: TRY004  # one kind of error for one kind of fault
+    if engine == "gemini":
+        event = _gemini(event, data)
     return Payload(engine, event, data)
+
+
+def _gemini(event: str, data: dict[str, Any]) -> str:
+    """Put the payload into our shape; what the event is, which for the end of a turn only the log tells."""
+    path = data.get("transcript_path")
+    if isinstance(path, str) and path:  # it goes through the agent's own home, which ends with the agent
+        data["transcript_path"] = path = os.path.realpath(path)
+    details = data.get("details")
+    if isinstance(details, dict):
+        data["tool_name"] = details.get("rootCommand") or details.get("toolName") or details.get("title")
+    if "prompt_response" in data:
+        data["last_assistant_message"] = data["prompt_response"]
+    if event != "Stop" or data.get("prompt_response") != NO_ANSWER:
+        return event
+    from fleet.formats import transcript  # noqa: PLC0415  # only where a turn ended without an answer
+
+    data["last_assistant_message"] = ""
+    last = next(transcript.backwards("gemini", path), None)
+    if last is not None and last.kind == "interrupt":
+        return "Interrupt"
+    if last is None or last.kind != "failed":
+        return event
+    data["last_assistant_message"] = last.text
+    kind = next((kind for mark, kind in GEMINI_FAILURES.items() if mark in last.text), "server_error")
+    data["error"] = kind
+    return "StopFailure"

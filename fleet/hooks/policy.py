@@ -7,8 +7,7 @@ an earlier failure and are done again. Modes plan, review and fix are told once 
 
 from __future__ import annotations
 
-from enum import Enum, IntEnum
-
+from fleet.formats.enums import IntEnum, StrEnum
 from fleet.formats.states import COMMITTED_HANDOFFS, HandoffType, Mode
 from fleet.formats.times import parse
 
@@ -28,7 +27,7 @@ class Level(IntEnum):
     RED = 2
 
 
-class Act(Enum):
+class Act(StrEnum):
     """What the hook does about it."""
 
     NOTHING = "nothing"

@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass, field, fields
+from types import MappingProxyType
+from typing import NamedTuple
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
@@ -10,8 +11,7 @@ if TYPE_CHECKING:
     from typing import Any
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Agent:
+class Agent(NamedTuple):
     """One engine process in one pane, for one generation of one dispatch."""
 
     id: str  #: 8 hex; its session is `fleet-<id>`
@@ -51,12 +51,13 @@ class Agent:
     inbox_pending: bool
     handoff_type: str | None
     handoff_type_at: str | None
+    worktree: Mapping[str, Any] | None = None  #: path, branch, repository, base, created_branch of its own git worktree
     archived_cause: str | None = None
     archived_at: str | None = None
-    raw: Mapping[str, Any] = field(default_factory=dict, repr=False, compare=False)
+    raw: Mapping[str, Any] = MappingProxyType({})
 
 
-_NAMES = frozenset(f.name for f in fields(Agent)) - {"raw", "command"}
+_NAMES = frozenset(Agent._fields) - {"raw", "command"}
 
 
 def from_record(record: Mapping[str, Any]) -> Agent:

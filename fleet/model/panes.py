@@ -5,8 +5,8 @@ One contract suite holds for every implementation: tmux, and the in-memory doubl
 
 from __future__ import annotations
 
-from dataclasses import dataclass, field
-from typing import Protocol
+from types import MappingProxyType
+from typing import NamedTuple, Protocol
 
 from fleet.errors import Refused
 
@@ -21,8 +21,7 @@ class Duplicate(Refused):
     """A session with that name is there already."""
 
 
-@dataclass(frozen=True, slots=True)
-class Pane:
+class Pane(NamedTuple):
     """One pane as the server had it."""
 
     session_id: str
@@ -41,13 +40,12 @@ class Pane:
     home: str  #: the fleet home that made the session: two homes may share a server
 
 
-@dataclass(frozen=True, slots=True)
-class Snapshot:
+class Snapshot(NamedTuple):
     """What one server had; `error` set means: could not look, and `panes` says nothing."""
 
     panes: tuple[Pane, ...] = ()
     error: str | None = None
-    by_session: dict[str, list[Pane]] = field(default_factory=dict)
+    by_session: Mapping[str, Sequence[Pane]] = MappingProxyType({})
 
     def of_agent(self, agent_id: str, pane_id: str | None = None, server_pid: int | None = None) -> Pane | None:
         """
@@ -112,6 +110,9 @@ class Panes(Protocol):
             Unreachable: the server did not answer.
         """
 
+    def collect(self) -> None:
+        """Have the server take note of programs of its own that have ended; never raises, waits for nothing."""
+
     def capture(self, pane_id: str, *, styled: bool = False, history: int = 0) -> list[str]:
         """
         The screen, top first, without the empty lines at its end, with *history* lines above it.
@@ -125,3 +126,18 @@ class Panes(Protocol):
 
     def enter(self, pane_id: str) -> None:
         """Press Enter so that the program gets it, in copy mode too. Raises Unreachable."""
+
+    def press(self, pane_id: str, key: str) -> None:
+        """Press Up or Down. A pane in copy mode takes it for itself. Raises Unreachable."""
+
+    def size(self, pane_id: str) -> tuple[int, int]:
+        """Columns and lines of the pane. Raises Unreachable."""
+
+    def make_room(self, pane_id: str, *, full: bool = False) -> bool:
+        """
+        Give a window its first size back that a small client left too small to be read, unless somebody looks at it.
+
+        With *full* one that is smaller than that in either way counts as too small.
+
+        Returns whether it did. Raises Unreachable.
+        """

@@ -20,9 +20,13 @@ def order(fleet: Fleet, agent: Agent) -> str:
     Queue a manual handoff of *agent*; the document's path.
 
     Raises:
-        Refused: it was given up before and waits for `fleet queue retry`, or the agent has ended meanwhile.
+        Refused: it was given up before and waits for `fleet queue retry`, the agent has ended meanwhile, or its folder
+            is not there, so that no successor could start in it.
     """
     layout = fleet.layout
+    if agent.cwd and not os.path.isdir(agent.cwd):
+        raise Refused(f"the working directory {agent.cwd} of agent {agent.id} is not there",
+                      hint="a successor would start in it; put it back, or `fleet stop` the agent")  # fmt: skip
     if os.path.exists(layout.dead_entry(agent.id)):
         raise Refused(
             f"the handoff of agent {agent.id} was given up", hint=f"`fleet queue retry {agent.id}` tries it again"

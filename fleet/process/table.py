@@ -10,7 +10,7 @@ from __future__ import annotations
 
 import os
 import sys
-from dataclasses import dataclass
+from typing import NamedTuple
 
 from fleet.errors import Unreachable
 
@@ -21,8 +21,7 @@ if TYPE_CHECKING:
 LINUX = sys.platform == "linux"
 
 
-@dataclass(frozen=True, slots=True)
-class Process:
+class Process(NamedTuple):
     """One process as it was when the table was read."""
 
     pid: int
@@ -148,6 +147,21 @@ def environment_marks(pid: int) -> dict[str, str] | None:
         return None
     pairs = (item.decode("utf-8", "replace").partition("=") for item in items if item.startswith(b"FLEET_"))
     return {name: value for name, _, value in pairs}
+
+
+def folder_of(pid: int) -> str | None:
+    """The working directory of a process; None where that cannot be read."""
+    if LINUX:
+        try:
+            return os.readlink(f"/proc/{pid}/cwd")
+        except OSError:
+            return None
+    import psutil  # noqa: PLC0415  # Linux does without
+
+    try:
+        return str(psutil.Process(pid).cwd())
+    except (psutil.Error, OSError):
+        return None
 
 
 def program_of(pid: int) -> str | None:

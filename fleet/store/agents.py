@@ -3,11 +3,11 @@
 from __future__ import annotations
 
 import os
-from dataclasses import dataclass
+from typing import NamedTuple
 
 from fleet.errors import Ambiguous, BadFile, NotFound
 from fleet.formats import record
-from fleet.formats.atomic import create_file, encode, ensure_dir, sync_dir
+from fleet.formats.atomic import create_file, encode, ensure_dir, read_bytes, sync_dir
 from fleet.formats.ids import is_id
 from fleet.formats.record import Held
 from fleet.formats.times import rfc3339
@@ -23,8 +23,7 @@ if TYPE_CHECKING:
 OLDEST_PREFIX = 2  #: characters of an id that may stand for it
 
 
-@dataclass(frozen=True, slots=True)
-class Listing:
+class Listing(NamedTuple):
     """The live agents that could be read, and what could not."""
 
     agents: tuple[Agent, ...]
@@ -53,6 +52,20 @@ class AgentStore:
                 bad.append(e)
         agents.sort(key=lambda a: (a.spawned_at or "", a.id))
         return Listing(tuple(agents), tuple(bad))
+
+    def of_task(self, project: str, task_id: str) -> list[Agent]:
+        """The live agents of one task; a record without its name is not parsed, an unreadable one is passed over."""
+        found = []
+        for agent_id in self.ids():
+            try:
+                if task_id.encode() not in read_bytes(self.layout.record(agent_id)):
+                    continue
+                agent = self.get(agent_id)
+            except (FileNotFoundError, BadFile):
+                continue
+            if agent is not None and (agent.project, agent.task_id) == (project, task_id):
+                found.append(agent)
+        return found
 
     def get(self, agent_id: str) -> Agent | None:
         """
@@ -122,7 +135,8 @@ class AgentStore:
         for error in listing.bad:
             if is_id(token) and error.path == self.layout.record(token):
                 raise error
-        raise NotFound(f"no agent {token!r}", hint=_hint(listing.agents))
+        unread = [f"{error.path} cannot be read, and may be the one you mean" for error in listing.bad[:1]]
+        raise NotFound(f"no agent {token!r}", hint="; ".join([*unread, _hint(listing.agents)]))
 
     def _find_archived(self, token: str) -> Agent | None:
         if is_id(token) and (agent := self.archived(token)):

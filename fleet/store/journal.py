@@ -22,6 +22,11 @@ ACCEPTED = frozenset({"UserPromptSubmit", "Stop", "StopFailure", "PreCompact", "
 
 #: What the drain writes once it has seen an engine without hooks running.
 TAKEN = "Accepted"
+#: What the drain writes once it has seen that an engine ended and its pane stayed.
+EXITED = "Exited"
+
+#: `how` of it for an engine that went on with a conversation, and stands at its prompt.
+RESUMED = "resumed"
 
 
 class Journal:
@@ -46,6 +51,13 @@ class Journal:
         """Whether the agent's engine has ever taken a prompt."""
         return any(
             e["event"] == TAKEN if e.get("source") == "drain" else e["event"] in ACCEPTED
+            for e in self.newest_first(agent_id, limit_bytes=None)
+        )
+
+    def began(self, agent_id: str, conversation_id: str) -> bool:
+        """Whether the agent's engine has reported that it goes on with that conversation."""
+        return any(
+            e["event"] == "SessionStart" and e.get("source") == "hook" and e.get("session_id") == conversation_id
             for e in self.newest_first(agent_id, limit_bytes=None)
         )
 

@@ -9,11 +9,12 @@ A whole command over 16 kB is refused; text goes by load-buffer on standard inpu
 
 from __future__ import annotations
 
+import functools
 import os
 import re
 import shutil
 import subprocess
-from dataclasses import dataclass
+from typing import NamedTuple
 
 from fleet.errors import EnvironmentMissing, Unreachable
 from fleet.formats.atomic import ensure_dir
@@ -35,8 +36,7 @@ def default_socket(environ: dict[str, str]) -> str:
     return os.path.join(os.path.realpath(folder), f"tmux-{os.getuid()}", "default")
 
 
-@dataclass(frozen=True, slots=True)
-class Answer:
+class Answer(NamedTuple):
     """What one tmux call said."""
 
     status: int
@@ -67,13 +67,24 @@ class Tmux:
         try:
             done = subprocess.run(
                 self.argv(*args), input=text, stdin=None if text is not None else subprocess.DEVNULL,
-                capture_output=True, timeout=self._timeout, check=False, env=_environment(),
+                capture_output=True, timeout=self._timeout, check=False, env=environment(),
             )  # fmt: skip
         except FileNotFoundError as e:
             raise missing() from e
         except subprocess.TimeoutExpired as e:
             raise Unreachable(f"tmux did not answer within {self._timeout:g} s ({args[0]})") from e
         return Answer(done.returncode, done.stdout.decode("utf-8", "replace"), done.stderr.decode("utf-8", "replace"))
+
+    def ask_bytes(self, *args: str) -> bytes | None:
+        """What one call printed, byte for byte; None when it failed."""
+        try:
+            done = subprocess.run(
+                self.argv(*args), stdin=subprocess.DEVNULL, capture_output=True, timeout=self._timeout, check=False,
+                env=environment(),
+            )  # fmt: skip
+        except (FileNotFoundError, subprocess.TimeoutExpired):
+            return None
+        return None if done.returncode else done.stdout
 
     def do(self, *args: str, text: bytes | None = None) -> str:
         """
@@ -98,6 +109,11 @@ class Tmux:
         return Existence.GONE if is_absent(answer.error) else Existence.UNKNOWN
 
 
+def word(text: str) -> str:
+    """An argument of a tmux command that means itself: one that ends in `;` would end the command."""
+    return text[:-1] + "\\;" if text.endswith(";") else text
+
+
 def is_absent(error: str) -> bool:
     """Whether *error* says for certain that the session or its server is not there."""
     return bool(_NO_SESSION.search(error) or _NO_SERVER.search(error))
@@ -108,7 +124,8 @@ def is_no_server(error: str) -> bool:
     return bool(_NO_SERVER.search(error))
 
 
-def _environment() -> dict[str, str]:
+def environment() -> dict[str, str]:
+    """What tmux's clients are run with."""
     # Inside tmux a client refuses some commands and prefers $TMUX's server; fleet always names its socket.
     return {k: v for k, v in os.environ.items() if k not in ("TMUX", "TMUX_PANE")}
 
@@ -139,10 +156,17 @@ def _check(version: str) -> str:
 
 
 def _ask_version(binary: str) -> str:
-    if shutil.which(binary) is None:
+    found = shutil.which(binary)
+    if found is None:
         raise missing()
+    return _version_of(found, os.stat(found).st_mtime_ns)
+
+
+@functools.lru_cache(4)
+def _version_of(path: str, _changed_at: int) -> str:
+    """What one program says of itself, as long as it is that one: a row of dispatches asks once."""
     try:
-        done = subprocess.run([binary, "-V"], capture_output=True, text=True, timeout=TIMEOUT_SECONDS, check=False)
+        done = subprocess.run([path, "-V"], capture_output=True, text=True, timeout=TIMEOUT_SECONDS, check=False)
     except (OSError, subprocess.TimeoutExpired) as e:
         raise Unreachable(f"tmux -V did not answer: {e}") from e
     return done.stdout.strip().removeprefix("tmux ")

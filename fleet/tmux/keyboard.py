@@ -38,9 +38,25 @@ class Keyboard:
         """Paste *text*. Does not submit."""
         self._panes.paste(self._pane_id, text.encode("utf-8", "surrogateescape"))
 
+    def plain(self) -> str:
+        """The visible screen as text."""
+        return "\n".join(self._panes.capture(self._pane_id))
+
+    def press(self, key: str) -> None:
+        """Press one key that moves a cursor: Up or Down."""
+        self._panes.press(self._pane_id, key)
+
+    def size(self) -> tuple[int, int]:
+        """Columns and lines."""
+        return self._panes.size(self._pane_id)
+
     def enter(self) -> None:
         """Submit what the composer holds."""
         self._panes.enter(self._pane_id)
+
+    def make_room(self, *, full: bool = False) -> bool:
+        """Enlarge the pane's window where nobody looks at it and it is too small to be read; whether it was."""
+        return self._panes.make_room(self._pane_id, full=full)
 
     def pause(self, seconds: float) -> None:
         """Give the program time to take in what was pasted."""

@@ -5,13 +5,16 @@ import pytest
 from tests.agents.world import World, program
 from tests.stub.server import StubServer
 
-REAL = ("claude-code", "codex")
+REAL = ("claude-code", "codex", "gemini", "opencode")
+USUAL = ("fake", "claude-code", "codex")
 
 
 def pytest_generate_tests(metafunc):
     if "engine" in metafunc.fixturenames:
-        wanted = getattr(metafunc.function, "engines", getattr(metafunc.module, "ENGINES", ("fake", *REAL)))
-        metafunc.parametrize("engine", [pytest.param(e, marks=[pytest.mark.agent] if e in REAL else []) for e in wanted])
+        wanted = getattr(metafunc.function, "engines", getattr(metafunc.module, "ENGINES", USUAL))
+        metafunc.parametrize(
+            "engine", [pytest.param(e, marks=[pytest.mark.agent] if e in REAL else []) for e in wanted]
+        )
 
 
 @pytest.fixture(scope="session")

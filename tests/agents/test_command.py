@@ -31,7 +31,20 @@ def repl(world):
 
     def dispatch(task, *args, prompt=None):
         given = ["--prompt", prompt] if prompt else []
-        return world.json("dispatch", task, "--engine", "command", "--env", f"LOG={log}", *given, "--", sys.executable, "-q", str(path), *args)
+        return world.json(
+            "dispatch",
+            task,
+            "--engine",
+            "command",
+            "--env",
+            f"LOG={log}",
+            *given,
+            "--",
+            sys.executable,
+            "-q",
+            str(path),
+            *args,
+        )
 
     dispatch.said = lambda: log.read_text().splitlines() if log.exists() else []
     return dispatch
@@ -71,7 +84,19 @@ def test_a_program_that_shows_no_prompt_gets_nothing(world):
 
 def test_an_ended_program_gets_nothing_and_shows_how_it_ended(world):
     """Its pane keeps the last screen and the status; no shell is there that could run a message."""
-    done = world.run("dispatch", "ended", "--engine", "command", "--wait", "exit", "--json", "--", "sh", "-c", "echo last words; exit 3")
+    done = world.run(
+        "dispatch",
+        "ended",
+        "--engine",
+        "command",
+        "--wait",
+        "exit",
+        "--json",
+        "--",
+        "sh",
+        "-c",
+        "echo last words; exit 3",
+    )
 
     assert 1 == done.returncode
     agent = json.loads(done.stdout)

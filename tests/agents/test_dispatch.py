@@ -65,7 +65,11 @@ def test_the_panes_process_is_the_engine_and_it_knows_who_it_is(world):
     assert [agent["pane_id"], str(agent["pid"]), agent["id"]] == pane
     with open(f"/proc/{agent['pid']}/environ") as f:
         environ = dict(item.partition("=")[::2] for item in f.read().split("\0") if item)
-    assert (agent["id"], str(world.fleet_home), "a b;c") == (environ["FLEET_AGENT_ID"], environ["FLEET_HOME"], environ["MARK"])
+    assert (agent["id"], str(world.fleet_home), "a b;c") == (
+        environ["FLEET_AGENT_ID"],
+        environ["FLEET_HOME"],
+        environ["MARK"],
+    )
     assert os.path.realpath(world.project) == agent["cwd"]
     assert "CLAUDECODE" not in environ
     assert [agent["pid"]] == world.engines()
@@ -74,13 +78,21 @@ def test_the_panes_process_is_the_engine_and_it_knows_who_it_is(world):
 def test_the_same_task_is_not_given_out_twice(world):
     """A second dispatch of a living task is refused, names the first, and leaves nothing behind."""
     agent = world.dispatch("once", "hi\nSTUB: say=ok")
-    before = sorted(str(p) for p in world.fleet_home.rglob("*") if p.is_file() and "logs" not in p.parts)
+    before = sorted(
+        str(p)
+        for p in world.fleet_home.rglob("*")
+        if p.is_file() and "logs" not in p.parts and ".context." not in p.name
+    )
 
     done = world.run("dispatch", "once", "--engine", world.engine, "--prompt", "again")
 
     assert 1 == done.returncode
     assert agent["id"] in done.stderr.decode()
-    after = sorted(str(p) for p in world.fleet_home.rglob("*") if p.is_file() and "logs" not in p.parts)
+    after = sorted(
+        str(p)
+        for p in world.fleet_home.rglob("*")
+        if p.is_file() and "logs" not in p.parts and ".context." not in p.name
+    )
     assert before == [p for p in after if "/run/locks/" not in p or p in before]
     assert 1 == len(world.agents())
 

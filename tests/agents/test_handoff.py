@@ -159,7 +159,10 @@ def test_what_was_not_delivered_goes_on_to_the_successor_in_order(world):
 
 def test_an_automatic_compaction_ends_the_agent(world):
     """Before its context is compacted the agent hands off; its turn is given time to end."""
-    compact = {"match": "grow", "do": "STUB: error=400\nSTUB: errors=1\nSTUB: errmsg=prompt is too long: 210000 tokens > 200000 maximum\nSTUB: say=after"}
+    compact = {
+        "match": "grow",
+        "do": "STUB: error=400\nSTUB: errors=1\nSTUB: errmsg=prompt is too long: 210000 tokens > 200000 maximum\nSTUB: say=after",
+    }
     if world.engine == "codex":
         pytest.skip("Codex compacts by its own count: see test_codex_compacts_by_its_own_limit")
     world.rules(compact, RESUME)
@@ -174,7 +177,9 @@ def test_an_automatic_compaction_ends_the_agent(world):
 def test_codex_compacts_by_its_own_limit(world):
     """Codex's own limit leads to PreCompact(auto), and so to a handoff."""
     world.rules(RESUME)
-    world.config("thresholds: {yellow_pct: 95, red_pct: 99}\nengines: {codex: {args: ['-c', 'model_auto_compact_token_limit=50000']}}\n")
+    world.config(
+        "thresholds: {yellow_pct: 95, red_pct: 99}\nengines: {codex: {args: ['-c', 'model_auto_compact_token_limit=50000']}}\n"
+    )
     old = world.dispatch("own", "start\nSTUB: say=ok\nSTUB: usage=60000")
     world.type(old, "more\nSTUB: say=more\nSTUB: usage=61000")
 

@@ -2,6 +2,8 @@
 
 import json
 import os
+import re
+import shutil
 import signal
 import threading
 import time
@@ -13,6 +15,8 @@ from fleet.formats.texts import WAKE_LINE
 
 BODIES = {"1 line": "use the other branch;", "9 kB": "line of nine\n" * 692, "11 kB": "eleven kB; " * 1000,
           "100 kB": "a hundred\n" * 10_000}  # fmt: skip
+#: A status line takes the place of "esc to interrupt" in Claude Code.
+RUNNING = re.compile(r"esc to interrupt|^[·✢✳✶✻✽*∗] .*…", re.MULTILINE)
 CALM = {"match": "Operator message", "do": "STUB: say=understood"}
 
 
@@ -114,7 +118,7 @@ def cancelled_early(world, task):
     agent = world.dispatch(task, "hi\nSTUB: say=ok\nSTUB: usage=9000")
     sent = world.json("send", task, "despite the Esc")
     world.until(lambda: offered(world, agent, sent["message_id"]), "it is offered")
-    world.until(lambda: "interrupt" in world.screen(agent), "the turn runs")
+    world.until(lambda: RUNNING.search(world.screen(agent)), "the turn runs")
     world.keys(agent, "Escape")
     return agent, sent["message_id"]
 
@@ -195,10 +199,14 @@ class HookKiller(threading.Thread):
         self.home = f"FLEET_HOME={world.fleet_home}".encode()
         self.killed = []
         self.stopped = False
+        self.older = {name for name in os.listdir("/proc") if name.isdigit()}  # a hook is gone after some milliseconds
 
     def run(self):
         while not self.stopped and not self.killed:
-            for proc in Path("/proc").glob("[0-9]*"):
+            for name in os.listdir("/proc"):
+                if not name.isdigit() or name in self.older:
+                    continue
+                proc = Path("/proc", name)
                 try:
                     argv = (proc / "cmdline").read_bytes().split(b"\0")
                     if self.event not in argv or not any(a.endswith(b"on_event.py") for a in argv):
@@ -217,16 +225,21 @@ def test_a_killed_hook_loses_nothing(world):
     killer = HookKiller("UserPromptSubmit", world)
     killer.start()
 
-    sent = world.json("send", "killed", "through the kill")
-    world.until(lambda: killer.killed, "a hook is killed")
+    texts = []
+    while not killer.killed:  # one that came through before the killer saw its hook proves nothing
+        texts.append(f"through the kill {len(texts)}")
+        sent = world.json("send", "killed", texts[-1])
+        assert "delivered" == settled(world, sent["message_id"])
+        assert len(texts) < 20
 
-    assert "delivered" == settled(world, sent["message_id"])
-    assert times(world, "[OPERATOR] through the kill")
+    assert all(times(world, f"[OPERATOR] {text}") for text in texts)
 
 
 def test_an_open_permission_dialog_gets_no_key(world):
     """Paste and Enter into it would approve the tool: nothing is typed until a person has answered."""
-    world.config("engines: {codex: {args: ['-c', 'sandbox_mode=\"read-only\"', '-c', 'approval_policy=\"on-request\"']}}\n")
+    world.config(
+        "engines: {codex: {args: ['-c', 'sandbox_mode=\"read-only\"', '-c', 'approval_policy=\"on-request\"']}}\n"
+    )
     target = world.project / "touched"
     ask = (
         'STUB: tool=exec_command {"cmd":"touch touched","sandbox_permissions":"require_escalated","justification":"why"}'
@@ -244,6 +257,20 @@ def test_an_open_permission_dialog_gets_no_key(world):
     world.keys(agent, "Enter")
     assert "delivered" == settled(world, sent["message_id"])
     assert target.exists()
+
+
+def test_a_message_that_led_to_a_question_is_no_longer_waiting(world):
+    """The model asked for a tool after it: delivered, and the list shows no mail while the question stands."""
+    world.rules({"match": "OPERATOR|Operator message", "do": f"STUB: bash=touch {world.project / 'x'}\nSTUB: say=over"})
+    world.dispatch("ask", "hi\nSTUB: say=ok\nSTUB: usage=9000")
+    sent = world.json("send", "ask", "do it", "--wait", "30")
+
+    assert "delivered" == sent["result"]
+    world.state("ask", "waiting", "permission")
+    world.until(lambda: not world.agent("ask")["inbox_pending"], "no mail")
+
+
+test_a_message_that_led_to_a_question_is_no_longer_waiting.engines = ("fake", "claude-code")
 
 
 def test_a_dialog_that_opens_between_look_and_enter_gets_no_enter(world):
@@ -271,6 +298,37 @@ def test_a_dialog_that_opens_between_look_and_enter_gets_no_enter(world):
 test_a_dialog_that_opens_between_look_and_enter_gets_no_enter.engines = ("claude-code",)
 
 
+def test_a_dialog_that_a_person_opens_between_look_and_enter_gets_no_enter(world):
+    """Somebody takes our line away and starts a turn of their own, which asks for permission, before we press Enter."""
+    target = world.project / "touched"
+    world.config(
+        "engines: {codex: {enter_gap_seconds: 8, "
+        "args: ['-c', 'sandbox_mode=\"read-only\"', '-c', 'approval_policy=\"on-request\"']}}\n"
+    )
+    ask = 'STUB: tool=exec_command {"cmd":"touch touched","sandbox_permissions":"require_escalated","justification":"why"}'
+    world.rules(
+        {"match": "touch it", "do": f"{ask}\nSTUB: say=over"},
+        {"match": "OPERATOR|Operator message", "do": "STUB: say=understood"},
+    )
+    agent = world.dispatch("race", "hi\nSTUB: say=ok\nSTUB: usage=9000")
+    sent = world.json("send", "race", "mind the dialog")
+    world.until(lambda: "[fleet] Operator message" in world.screen(agent), "our line is pasted")
+    world.keys(agent, "C-u")
+    world.until(lambda: "[fleet] Operator message" not in world.screen(agent), "our line is gone")
+    world.type(agent, "touch it")
+    world.until(lambda: "Yes" in world.screen(agent), "the dialog is open")
+    wakes = world.until(lambda: world.events(agent["id"], "Wake"), "the drain has looked again")
+
+    assert "dialog" == wakes[-1]["result"]
+    assert not target.exists()
+    world.keys(agent, "Escape")
+    assert "delivered" == settled(world, sent["message_id"])
+    assert not target.exists()
+
+
+test_a_dialog_that_a_person_opens_between_look_and_enter_gets_no_enter.engines = ("codex",)
+
+
 def test_copy_mode_loses_no_key(world):
     """A pane in copy mode takes the paste and the carriage return, and stays where its reader is."""
     world.rules(CALM)
@@ -283,9 +341,30 @@ def test_copy_mode_loses_no_key(world):
     assert "1" == world.tmux("display-message", "-p", "-t", agent["pane_id"], "#{pane_in_mode}").strip()
 
 
+def test_a_slow_screen_gets_one_paste(world):
+    """A busy machine shows a paste late: it is waited for, and a second one never stands beside it."""
+    world.rules(CALM)
+    log, real = world.root / "pastes", shutil.which("tmux")
+    (world.bin / "tmux").write_text(f"""#!/bin/bash
+case " $* " in
+  *" -S -p "*) exec {real} "$@" ;;
+  *" paste-buffer "*) echo x >>{log}; args=("$@"); (sleep 1.5; {real} "${{args[@]}}") >/dev/null 2>&1 </dev/null & exit ;;
+esac
+exec {real} "$@"
+""")
+    (world.bin / "tmux").chmod(0o755)
+    world.dispatch("slow", "hi\nSTUB: say=ok\nSTUB: usage=9000")
+
+    sent = world.json("send", "slow", "take your time", "--wait", "30")
+
+    assert "delivered" == sent["result"]
+    assert "x\n" == log.read_text()
+
+
 def test_a_half_typed_draft_is_left_alone(world):
     """Over a person's text nothing is typed; when it is gone the message arrives."""
     world.rules(CALM)
+    world.config("messages: {wake_retry_seconds: 2}\n")
     agent = world.dispatch("draft", "hi\nSTUB: say=ok\nSTUB: usage=9000")
     world.type(agent, "my half typed", enter=False)
     sent = world.json("send", "draft", "wait for me", "--wait", "3")
@@ -366,13 +445,33 @@ def test_clear_changes_the_conversation_and_not_the_agent(world):
 test_clear_changes_the_conversation_and_not_the_agent.engines = ("fake", "claude-code")
 
 
+@pytest.mark.parametrize("command", ["/new", "/clear"])
+def test_a_new_conversation_in_codex_is_the_same_agent(world, command):
+    """0.171 reports it with the next prompt only, as a start; the agent, its id and its messages stay."""
+    world.rules(CALM)
+    agent = world.dispatch("clear", "hi\nSTUB: say=ok\nSTUB: usage=9000")
+    world.type(agent, command)
+    world.until(lambda: "say=ok" not in world.screen(agent), "a new conversation")
+
+    assert "delivered" == world.json("send", "clear", "still you?", "--wait", "30")["result"]
+    view = world.until(
+        lambda: (v := world.agent("clear"))["conversation_id"] != agent["conversation_id"] and v, "it is taken up"
+    )
+    assert (agent["id"], agent["pid"], "idle") == (view["id"], view["pid"], world.state("clear", "idle")["state"])
+
+
+test_a_new_conversation_in_codex_is_the_same_agent.engines = ("codex",)
+
+
 def test_a_nested_client_does_not_speak_for_the_agent(world):
     """A `claude -p` in the agent's own shell inherits FLEET_AGENT_ID and runs the same hooks: they write nothing."""
     marker = "nested turn"
     settings = f"{world.fleet_home}/launch/$FLEET_AGENT_ID.settings.json"
     world.rules({"match": marker, "do": "STUB: say=nested done\nSTUB: usage=190000"})
     world.config("engines: {claude-code: {bypass_permissions: true}}\n")
-    agent = world.dispatch("nest", f"hi\nSTUB: bash=claude -p --settings {settings} '{marker}' > out.txt\nSTUB: say=ok\nSTUB: usage=9000")
+    agent = world.dispatch(
+        "nest", f"hi\nSTUB: bash=claude -p --settings {settings} '{marker}' > out.txt\nSTUB: say=ok\nSTUB: usage=9000"
+    )
 
     assert "nested done" in (world.project / "out.txt").read_text()
     sessions = {e["session_id"] for e in world.events(agent["id"]) if e.get("session_id")}

@@ -59,7 +59,16 @@ def test_trust_for_many_folders_at_once(world):
     places = [world.root / f"d{n}" for n in range(5)]
     for place in places:
         place.mkdir()
-    argv = ["dispatch", "--engine", world.engine, "--trust", "--prompt", "x\nSTUB: say=ok\nSTUB: usage=9000", "--wait", "idle"]
+    argv = [
+        "dispatch",
+        "--engine",
+        world.engine,
+        "--trust",
+        "--prompt",
+        "x\nSTUB: say=ok\nSTUB: usage=9000",
+        "--wait",
+        "idle",
+    ]
 
     started = [world.start(*argv, f"t{n}", "--cwd", str(place)) for n, place in enumerate(places)]
 

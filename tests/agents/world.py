@@ -13,7 +13,12 @@ from pathlib import Path
 CACHE = Path(os.environ.get("FLEET_TEST_CACHE") or Path(os.environ.get("XDG_CACHE_HOME") or "~/.cache").expanduser()
              / "tmux-fleet-tests")  # fmt: skip
 CLIENTS = CACHE / "clients" / "node_modules"
-PROGRAMS = {"claude-code": ("claude", "@anthropic-ai/claude-code-*/claude"), "codex": ("codex", "@openai/codex/bin/codex.js")}
+PROGRAMS = {
+    "claude-code": ("claude", "@anthropic-ai/claude-code-*/claude"),
+    "codex": ("codex", "@openai/codex/bin/codex.js"),
+    "gemini": ("gemini", "@google/gemini-cli/bundle/gemini.js"),
+    "opencode": ("opencode", "opencode-*64/bin/opencode"),
+}
 PATIENCE_SECONDS = 40
 
 
@@ -62,6 +67,20 @@ class World:
         config.write_text(text)
         self.env |= {k: v for k, v in client.items() if k not in ("PATH", "HOME")}
 
+    def _prepare_gemini(self):
+        from tests.stub import gemini_home
+
+        (self.bin / "gemini").symlink_to(program("gemini"))
+        client = gemini_home.seed(self.home, self.stub.port, [self.project])
+        self.env |= {k: v for k, v in client.items() if k not in ("PATH", "HOME")}
+
+    def _prepare_opencode(self):
+        from tests.stub import opencode_home
+
+        (self.bin / "opencode").symlink_to(program("opencode"))
+        client = opencode_home.seed(self.home, self.stub.port)
+        self.env |= {k: v for k, v in client.items() if k not in ("PATH", "HOME")}
+
     def _prepare_fake(self):
         self.script = self.root / "script.json"
         self.script.write_text("{}")
@@ -82,7 +101,13 @@ class World:
     def fleet(self, *args, stdin=None, code=0, timeout=90):
         """`fleet ARGS` that must end with *code*; what it printed."""
         done = self.run(*args, stdin=stdin, timeout=timeout)
-        assert code == done.returncode, (args, done.returncode, done.stdout.decode(), done.stderr.decode(), self.story())
+        assert code == done.returncode, (
+            args,
+            done.returncode,
+            done.stdout.decode(),
+            done.stderr.decode(),
+            self.story(),
+        )
         return done.stdout.decode()
 
     def json(self, *args, stdin=None, code=0):
@@ -91,7 +116,7 @@ class World:
 
     def dispatch(self, task, prompt, *args, wait="idle"):
         """Start an agent; its view."""
-        model = ["--model", "claude-sonnet-4-5"] if self.engine != "codex" else []
+        model = ["--model", "claude-sonnet-4-5"] if self.engine in ("claude-code", "fake") else []
         return self.json("dispatch", task, "--engine", self.engine, "--prompt-file", "-", "--wait", wait, *model, *args,
                          stdin=prompt)  # fmt: skip
 
@@ -164,6 +189,7 @@ class World:
 
     def state(self, task, state, reason=None):
         """Wait until the task's only agent is in that state; its view."""
+
         def there():
             found = self.agents(task)
             return found[0] if len(found) == 1 and (found[0]["state"], found[0]["reason"]) == (state, reason) else None
@@ -178,7 +204,9 @@ class World:
         """Every text of the latest request that has tools (a turn of the main loop); the fake's transcripts instead."""
         if self.engine == "fake":
             lines = [line for f in (self.root / "fake").rglob("*.jsonl") for line in f.read_text().splitlines()]
-            return [t for line in lines for t in texts(json.loads(line).get("message", json.loads(line).get("attachment")))]
+            return [
+                t for line in lines for t in texts(json.loads(line).get("message", json.loads(line).get("attachment")))
+            ]
         bodies = [entry["body"] for entry in self.stub.stub.log() if (entry.get("body") or {}).get("tools")]
         return list(texts(bodies[-1])) if bodies else []
 
@@ -192,7 +220,7 @@ class World:
             except OSError:
                 continue
             if f"FLEET_HOME={self.fleet_home}".encode() in environ and b"FLEET_AGENT_ID=" in environ:
-                if b"--session-id" in argv or any(a.startswith(b"hooks.Stop") for a in argv):
+                if b"--session-id" in argv or b"--resume" in argv or any(a.startswith(b"hooks.Stop") for a in argv):
                     found.append(int(stat.name))
         return found
 
@@ -200,16 +228,25 @@ class World:
         """All there is to know, for a failing test."""
         parts = [self.tmux("list-panes", "-a", "-F", "#{session_name} #{pane_id} dead=#{pane_dead}")]
         for line in self.tmux("list-panes", "-a", "-F", "#{pane_id}").split():
-            parts.append(f"--- {line}\n" + "\n".join(x[:150] for x in self.tmux("capture-pane", "-p", "-t", line).split("\n") if x.strip())[-2500:])
+            parts.append(
+                f"--- {line}\n"
+                + "\n".join(x[:150] for x in self.tmux("capture-pane", "-p", "-t", line).split("\n") if x.strip())[
+                    -2500:
+                ]
+            )
         for path in sorted(self.fleet_home.rglob("*.jsonl")) + sorted(self.fleet_home.glob("logs/*.log")):
-            parts.append(f"--- {path}\n" + "\n".join(x[:300] for x in path.read_text(errors="replace").splitlines()[-25:]))
+            parts.append(
+                f"--- {path}\n" + "\n".join(x[:300] for x in path.read_text(errors="replace").splitlines()[-25:])
+            )
         for path in sorted(self.fleet_home.glob("queue/**/*.json")):
             parts.append(f"--- {path}\n{path.read_text(errors='replace')}")
         return "\n".join(parts)
 
     def close(self):
         """End everything of this test, by id."""
-        subprocess.run([sys.executable, "-m", "fleet", "drain", "--stop"], env=self.env, capture_output=True, timeout=60)
+        subprocess.run(
+            [sys.executable, "-m", "fleet", "drain", "--stop"], env=self.env, capture_output=True, timeout=60
+        )
         self.tmux("kill-server")
         for stat in Path("/proc").glob("[0-9]*"):
             try:

@@ -42,6 +42,10 @@ def test_the_shapes(lived):
     for one in lived.json("send", "--all", "all of you"):
         check("send", one)
     check("drain-status", json.loads(lived.run("drain", "--status", "--json").stdout))
+    check("status-line", lived.json("status-line"))
+    check("keys-print", lived.json("keys", "print"))
+    check("keys", lived.json("keys", "install"))
+    check("keys", lived.json("keys", "uninstall"))
     check("stop", lived.json("stop", "life"))
     check("drain", lived.json("drain", "--once"))
     for path in (lived.fleet_home / "inbox" / "archive").rglob("*.json"):
@@ -70,5 +74,7 @@ def test_a_queued_handoff_and_a_dead_letter(world):
 
     world.script.write_text("{}")
     world.fleet("queue", "retry", agent["id"])
-    new = world.until(lambda: (a := world.agents("crash")) and len(a) == 1 and a[0]["generation"] == 2 and a[0], "the retry works")
+    new = world.until(
+        lambda: (a := world.agents("crash")) and len(a) == 1 and a[0]["generation"] == 2 and a[0], "the retry works"
+    )
     assert row["new_agent_id"] == new["id"]

@@ -11,9 +11,20 @@ WRONG = [
     ((), 2, "usage"),
     (("nothing",), 2, "no command 'nothing'"),
     (("lst",), 2, "fleet list"),
+    (("status",), 2, "fleet list"),
+    (("kill", "x"), 2, "fleet stop"),
     (("dispatch",), 2, "task"),
     (("dispatch", "Upper"), 2, "task name"),
-    (("dispatch", "-x"), 2, "task"),
+    (("dispatch", "-x"), 2, "-x"),
+    (("dispatch", "--from", "/no/such"), 2, "cannot read"),
+    (("dispatch", "t", "--from", "/dev/null"), 2, "from the file alone"),
+    (("dispatch", "--from", "/dev/null"), 2, "tasks"),
+    (("dispatch", "--from", "/dev/null", "--max", "0"), 2, "--max"),
+    (("dispatch", "--from", "/dev/null", "--max", "many"), 2, "many"),
+    (("dispatch", "--from", "/dev/null", "--finished", "soon"), 2, "soon"),
+    (("dispatch", "t", "--max", "3"), 2, "--from"),
+    (("dispatch", "t", "--if-absent"), 2, "--from"),
+    (("dispatch", "t", "--dry-run"), 2, "--from"),
     (("dispatch", ".."), 2, "task name"),
     (("dispatch", "a/b"), 2, "task name"),
     (("dispatch", "x" * 65), 2, "task name"),
@@ -50,7 +61,7 @@ WRONG = [
     (("send", "--all", "x"), 1, "no agent"),
     (("send", "--wait", "-1", "a", "b"), 2, "negative"),
     (("queue", "eat"), 2, "eat"),
-    (("queue", "retry"), 2, "OLD_ID"),
+    (("queue", "retry"), 2, "queue retry ID"),
     (("queue", "retry", "aaaa1111"), 4, "aaaa1111"),
     (("queue", "drop", "aaaa1111"), 4, "aaaa1111"),
     (("drain", "--once", "--detach"), 2, "--detach"),
@@ -80,7 +91,7 @@ def test_wrong_input(bare, argv, code, word):
         ("- 1", "expected names"),
         ("a: b: c", "not YAML"),
         ("engines: {gpt: {}}", "unknown engine"),
-        ("engines: {codex: {binry: x}}", "did you mean 'binary'"),
+        ("engines: {codex: {binry: x}}", "did you mean 'engines.codex.binary'"),
         ("tmux: {socket: relative}", "absolute"),
     ],
 )
@@ -160,19 +171,19 @@ def test_too_little_room(world, setting):
 
 
 def test_a_working_directory_that_vanishes_is_an_error(world):
-    """The gate does not start the engine anywhere else."""
+    """No successor is started anywhere else, nothing is queued, and the agent stays as it is."""
     place = world.root / "gone"
     place.mkdir()
     world.dispatch("gone", "x\nSTUB: say=ok", "--cwd", str(place))
     shutil.rmtree(place)
-    world.config("handoff: {max_attempts: 1}\n")
 
     done = world.run("handoff", "gone")
 
     assert 1 == done.returncode
-    assert b"is gone" in done.stderr
+    assert b"is not there" in done.stderr
     (agent,) = world.agents("gone")
-    assert ("waiting", "dead-letter") == (agent["state"], agent["reason"])
+    assert "idle" == agent["state"]
+    assert [] == world.json("queue")
 
 
 def test_an_ambiguous_prefix_lists_the_candidates(world):
@@ -224,3 +235,19 @@ def test_a_full_disk_is_said_in_one_line(bare, monkeypatch):
     from fleet.cli.main import main
 
     assert 5 == main(["dispatch", "t", "--engine", "fake", "--prompt", "x"])
+
+
+def test_a_pass_that_the_running_drain_never_makes_is_made_by_whoever_asked(world):
+    """The loop ended between the question and its answer."""
+    from fleet.app import Fleet
+    from fleet.drain.lock import DrainLock
+
+    fleet = Fleet(world.env)
+    fleet.make_home()
+    lock = DrainLock(fleet.layout, fleet.clock)
+    assert lock.take()
+    asking = world.start("drain", "--once", "--timeout", "30")
+    world.until(lambda: list((world.fleet_home / "queue").glob("*.request")), "it has asked")
+    lock.give_back()
+    assert 0 == asking.wait(15)
+    assert [] == list((world.fleet_home / "queue").glob("pass-*"))

@@ -19,10 +19,14 @@ import sys
 import threading
 
 LOOKS = frozenset({
-    "list-panes", "has-session", "capture-pane", "display-message", "-V", "status", "diff", "log",
+    "list-panes", "has-session", "capture-pane", "display-message", "-V",
+    "status", "diff", "log", "rev-parse", "rev-list", "ls-files", "config", "for-each-ref", "symbolic-ref", "reflog",
+    "worktree-list",
 })  # fmt: skip
-TEMPORARY = re.compile(r"(\.\d+\.[0-9a-f]{8}\.tmp)+$")
+TEMPORARY = re.compile(r"(\.\d+\.[0-9a-f]{8}\.tmp)+(?=/|$)")
 DOCUMENT = re.compile(r"-\d{8}-\d{6}-[0-9a-f]{4}\.")
+SAVED = re.compile(r"-\d{8}-\d{6}\.patch")
+OBJECT = re.compile(r"/objects/[0-9a-f]{2}(/[0-9a-f]{38})?$")
 NUMBERS = re.compile(r"\b(?:\d{8}-)?(?:[0-9a-f]{64}|[0-9a-f]{16}|[0-9a-f]{8})\b")
 WRITES = os.O_WRONLY | os.O_RDWR
 
@@ -51,6 +55,7 @@ class Effects:
         if text.startswith(self._home):
             text = text[len(self._home) :].lstrip("/")
         text = DOCUMENT.sub("-DOC.", TEMPORARY.sub(".tmp", text))
+        text = SAVED.sub("-TIME.patch", OBJECT.sub("/objects/~", text))
         for name, called in self._names.items():
             text = text.replace(name, called)
         return NUMBERS.sub("~", text)
@@ -199,7 +204,9 @@ def _command(args):
     if program == "tmux":
         rest = [word for at, word in enumerate(rest) if not word.startswith("-") and rest[at - 1] != "-S"] or rest
     elif program == "git":
-        rest = [word for word in rest if word in LOOKS]
+        rest = [word for at, word in enumerate(rest) if word[0] != "-" and rest[at - 1] not in ("-C", "-c")]
+        if rest == ["worktree", "list"]:
+            rest = ["worktree-list"]
     elif "drain" in rest:
         program, rest = "fleet", ["drain"]
     else:
@@ -236,18 +243,19 @@ def is_server(pid, socket):
 
 
 def later(seconds):
-    """Let the wall clock of this process be that much later."""
+    """Let the clocks of this process be that much later."""
     if seconds:
         import time
 
-        real = time.time
-        time.time = lambda: real() + seconds
+        wall, monotonic = time.time, time.monotonic
+        time.time, time.monotonic = lambda: wall() + seconds, lambda: monotonic() + seconds
 
 
 def main(argv):
     """Run fleet as planned."""
     with open(argv[0], encoding="utf-8") as f:
         plan = json.load(f)
+    later(plan.get("later_seconds", 0))
     if plan.get("hook_launcher"):
         from fleet import resources
 

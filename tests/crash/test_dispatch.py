@@ -10,7 +10,7 @@ pytestmark = [pytest.mark.crash, pytest.mark.timeout(240)]
 SHARDS = 2
 
 
-@pytest.mark.parametrize("shard", range(SHARDS))
+@pytest.mark.parametrize("shard", [0, *(pytest.param(n, marks=pytest.mark.full) for n in range(1, SHARDS))])
 def test_a_dispatch_killed_after_any_effect_runs_or_leaves_nothing(yards, shard):
     """One drain pass after the kill the recorded agent is at work, or no process, session or file is left."""
     check(yards, "after", shard)

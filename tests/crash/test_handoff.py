@@ -136,7 +136,7 @@ def run(yards, shard, count, *, whens, victims, syncs):
 
 
 @pytest.mark.timeout(300)
-@pytest.mark.parametrize("shard", range(SHARDS))
+@pytest.mark.parametrize("shard", [0, *(pytest.param(n, marks=pytest.mark.full) for n in range(1, SHARDS))])
 def test_a_drain_killed_after_any_effect_is_carried_on_by_the_next_pass(yards, shard):
     """After a SIGKILL at any effect of a handoff one more pass leaves exactly one engine, and nothing of the old."""
     run(yards, shard, SHARDS, whens=("after",), victims=("drain",), syncs=False)

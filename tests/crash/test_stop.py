@@ -9,10 +9,10 @@ from tests.crash.invariants import leftovers
 from tests.crash.matrix import try_all
 
 pytestmark = [pytest.mark.crash, pytest.mark.timeout(240)]
-SHARDS = 2
+SHARDS = 4
 
 
-@pytest.mark.parametrize("shard", range(SHARDS))
+@pytest.mark.parametrize("shard", [0, *(pytest.param(n, marks=pytest.mark.full) for n in range(1, SHARDS))])
 def test_a_stop_killed_after_any_effect_is_completed_by_the_next_pass(yards, shard):
     """One pass after the kill the agent is gone with its session, its messages are returned, its record is kept."""
     check(yards, "after", shard)

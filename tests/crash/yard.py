@@ -15,7 +15,7 @@ from fleet.engines.screen import Box
 from fleet.formats import handoff, launch, messages, transcript
 from fleet.formats.record import Held
 from fleet.formats.states import HandoffType, Turn
-from fleet.operate.sending import send
+from fleet.drain.sending import send
 from tests.crash import processes
 from tests.crash.effects import is_server
 from tests.crash.invariants import Monitor, leftovers, wait_for

@@ -18,7 +18,7 @@ def request_for(tmp_path, layout):
     """A request for an engine whose program lies on a PATH of its own."""
     folder = tmp_path / "bin"
     folder.mkdir()
-    for name in ("claude", "codex"):
+    for name in ("claude", "codex", "gemini", "opencode"):
         (folder / name).write_text("#!/bin/sh\n")
         (folder / name).chmod(0o755)
     project = tmp_path / "project"
@@ -26,7 +26,12 @@ def request_for(tmp_path, layout):
 
     def make(**other):
         env = {"PATH": str(folder), "HOME": str(tmp_path / "home")}
-        options = {"binary": other.pop("binary", "claude"), "args": [], "bypass_permissions": False, "permission_mode": None}
+        options = {
+            "binary": other.pop("binary", "claude"),
+            "args": [],
+            "bypass_permissions": False,
+            "permission_mode": None,
+        }
         known = {"agent_id": "a1b2c3d4", "layout": layout, "cwd": str(project), "env": {**env, **other.pop("env", {})},
                  "options": {**options, **other.pop("options", {})}, "command": (), "model": None,
                  "hook_argv": ("/py", "-I", "-S", "/on event.py"), "conversation_id": "u-u-i-d", "trust": False}  # fmt: skip
@@ -67,7 +72,10 @@ def test_claude_gets_its_hooks_by_a_file_of_its_own(request_for, layout):
 def test_bypassed_permissions_stand_in_the_command(request_for):
     """Only where the option says so."""
     assert "--dangerously-skip-permissions" not in engine("claude").plan(request_for()).argv
-    assert "--dangerously-skip-permissions" in engine("claude").plan(request_for(options={"bypass_permissions": True})).argv
+    assert (
+        "--dangerously-skip-permissions"
+        in engine("claude").plan(request_for(options={"bypass_permissions": True})).argv
+    )
 
 
 def test_an_engine_that_is_not_installed(request_for):
@@ -188,7 +196,16 @@ def test_the_native_codex_behind_npms_wrapper(tmp_path):
     (package / "bin").mkdir(parents=True)
     wrapper = package / "bin" / "codex.js"
     wrapper.write_text("")
-    native = tmp_path / "node_modules" / "@openai" / "codex-linux-x64" / "vendor" / "x86_64-unknown-linux-musl" / "bin" / "codex"
+    native = (
+        tmp_path
+        / "node_modules"
+        / "@openai"
+        / "codex-linux-x64"
+        / "vendor"
+        / "x86_64-unknown-linux-musl"
+        / "bin"
+        / "codex"
+    )
     native.parent.mkdir(parents=True)
     native.write_text("")
     native.chmod(0o755)
@@ -207,3 +224,106 @@ def test_a_command_is_run_as_given(request_for):
     assert plan.argv[0].endswith("/bin/claude")
     with pytest.raises(UsageError):
         engine("command").plan(request_for())
+
+
+def gemini_files(request_for, **files):
+    """Write files of the user's `.gemini`."""
+    folder = request_for.home / ".gemini"
+    folder.mkdir(parents=True, exist_ok=True)
+    for name, data in files.items():
+        (folder / f"{name}.json").write_text(data if isinstance(data, str) else json.dumps(data))
+    return folder
+
+
+def test_gemini_gets_a_home_that_leads_to_the_users(request_for, layout):
+    """Hooks are added to the user's own settings, all else is linked; a successor finds the same user's home."""
+    mine = {"hooks": {"AfterAgent": [{"hooks": [{"type": "command", "command": "mine"}]}]}, "ui": {"theme": "x"}}
+    folder = gemini_files(request_for, settings=mine, oauth_creds={}, trustedFolders={"/mine": "TRUST_FOLDER"})
+
+    plan = engine("gemini").plan(request_for(binary="gemini", model="m"))
+
+    assert ["--session-id", "u-u-i-d", "--model", "m"] == plan.argv[1:]
+    home = f"{layout.engine_home('a1b2c3d4')}/.gemini"
+    assert {f"{home}/oauth_creds.json": f"{folder}/oauth_creds.json", f"{home}/tmp": f"{folder}/tmp"} == plan.links
+    settings = json.loads(plan.files[f"{home}/settings.json"])
+    first, second = settings["hooks"]["AfterAgent"]
+    assert ("mine", "/py -I -S '/on event.py' gemini Stop") == (
+        first["hooks"][0]["command"],
+        second["hooks"][0]["command"],
+    )
+    assert {"theme": "x"} == settings["ui"]
+    assert "PreCompress" not in settings["hooks"]
+    trusted = json.loads(plan.files[f"{home}/trustedFolders.json"])
+    assert {"/mine", os.path.realpath(layout.drafts)} < set(trusted)
+    assert json.dumps(mine) == (folder / "settings.json").read_text()
+
+    successor = engine("gemini").plan(request_for(binary="gemini", agent_id="b1b2c3d4", env=plan.env))
+    assert {target for target in plan.links.values()} == {target for target in successor.links.values()}
+    assert [2] == [len(groups) for event, groups in
+                   json.loads(successor.files[f"{layout.engine_home('b1b2c3d4')}/.gemini/settings.json"])["hooks"].items()
+                   if event == "AfterAgent"]  # fmt: skip
+
+
+@pytest.mark.parametrize("settings", ["{broken", {"hooksConfig": {"enabled": False}}])
+def test_gemini_whose_hooks_would_not_run_is_one_without(request_for, settings):
+    """Settings that cannot be read, or that switch hooks off: said, and left as they are."""
+    gemini_files(request_for, settings=settings)
+
+    plan = engine("gemini").plan(request_for(binary="gemini"))
+
+    assert not plan.hooks and not plan.files and not plan.links
+    assert "cannot report" in plan.notes[0]
+
+
+def test_what_gemini_would_ask(request_for, tmp_path):
+    """Trust of the folder, of one above it or of a neighbour's parent, and how to sign in."""
+    asked = texts(engine("gemini").obstacles(request_for(binary="gemini")))
+    assert "does not trust" in asked and "sign in" in asked
+
+    key = {"env": {"GEMINI_API_KEY": "k"}}
+    assert [] == engine("gemini").obstacles(request_for(binary="gemini", trust=True, **key))
+    for record in ({str(tmp_path): "TRUST_FOLDER"}, {str(tmp_path / "other"): "TRUST_PARENT"}):
+        gemini_files(request_for, trustedFolders=record)
+        assert [] == engine("gemini").obstacles(request_for(binary="gemini", **key))
+    gemini_files(request_for, trustedFolders={}, settings={"security": {"folderTrust": {"enabled": False}}})
+    assert [] == engine("gemini").obstacles(request_for(binary="gemini", **key))
+
+
+def test_opencode_is_given_its_plugin_beside_what_the_caller_gives(request_for, layout):
+    """In the settings of that one process; no file is written."""
+    given = json.dumps({"plugin": ["mine"], "theme": "x"})
+    plan = engine("opencode").plan(request_for(binary="opencode", env={"OPENCODE_CONFIG_CONTENT": given}))
+
+    content = json.loads(plan.env["OPENCODE_CONFIG_CONTENT"])
+    assert ("mine", "x") == (content["plugin"][0], content["theme"])
+    assert os.path.exists(content["plugin"][1].removeprefix("file://"))
+    assert layout.conversation("a1b2c3d4") == plan.env["FLEET_OPENCODE_LOG"]
+    assert {} == plan.files
+
+    again = engine("opencode").plan(request_for(binary="opencode", env=plan.env))
+    assert content == json.loads(again.env["OPENCODE_CONFIG_CONTENT"])
+
+
+@pytest.mark.parametrize("other", [{"env": {"OPENCODE_CONFIG_CONTENT": "[1]"}}, {"command": ("--pure",)}])
+def test_opencode_without_our_plugin_is_one_without_hooks(request_for, other):
+    """Said before the start."""
+    plan = engine("opencode").plan(request_for(binary="opencode", **other))
+
+    assert not plan.hooks
+    assert "cannot report" in plan.notes[0]
+
+
+@pytest.mark.parametrize(
+    ("name", "argv"),
+    [
+        ("claude", ["--resume", "ID"]),
+        ("codex", ["resume", "ID"]),
+        ("gemini", ["--resume", "ID"]),
+        ("opencode", ["--session", "ID"]),
+        ("fake", ["--resume", "ID"]),
+        ("command", None),
+    ],
+)
+def test_how_a_conversation_is_gone_on_with(name, argv):
+    """By the engine's own words; None where it cannot be."""
+    assert argv == engine(name).resume("ID")

@@ -19,6 +19,7 @@ EXPECTED = {
     "draft-of-three-lines": (Box.TEXT, THREE, False),
     "wake-line": (Box.TEXT, WAKE_LINE, False),
     "working": (Box.EMPTY, "", True),
+    "working-with-tasks": (Box.EMPTY, "", True),
     "working-with-draft": (Box.TEXT, "typed while busy", True),
     "permission": (Box.DIALOG, "", False),
     "permission-narrow": (Box.DIALOG, "", False),
@@ -55,7 +56,16 @@ def test_what_is_no_screen_of_the_engine_is_unknown(name, lines):
 def test_prose_with_numbers_is_no_dialog():
     """A list in an answer above an empty composer is an answer."""
     rule = "─" * 60
-    lines = ["● Do you want to know?", "  1. Yes", "  2. No", "", rule, "❯\u00a0\x1b[7m \x1b[0m", rule, "  ? for shortcuts"]
+    lines = [
+        "● Do you want to know?",
+        "  1. Yes",
+        "  2. No",
+        "",
+        rule,
+        "❯\u00a0\x1b[7m \x1b[0m",
+        rule,
+        "  ? for shortcuts",
+    ]
 
     assert Box.EMPTY == engine("claude-code").composer(lines).box
 

@@ -26,8 +26,8 @@ HOOK = """\
 #!/bin/sh
 cd {folder} || exit 1
 payload=$(cat)
+if [ -n "$CLAUDE_PROJECT_DIR" ]; then env > "env-$1.$$"; mv "env-$1.$$" "env-$1"; fi  # whole, before the event tells of it
 printf '%s\\n' "$payload" >> events.jsonl
-if [ -n "$CLAUDE_PROJECT_DIR" ]; then env > "env-$1"; fi
 if [ -f "once-$1" ]; then mv "once-$1" "used-$1"; . "./used-$1"
 elif [ -f "always-$1" ]; then . "./always-$1"
 fi

@@ -49,9 +49,7 @@ def fake(tmp_path, started):
 @pytest.fixture(
     params=[
         "fake",
-        pytest.param(
-            "claude", marks=[pytest.mark.agent, pytest.mark.skipif(CLAUDE is None, reason=str(REASON))]
-        ),
+        pytest.param("claude", marks=[pytest.mark.agent, pytest.mark.skipif(CLAUDE is None, reason=str(REASON))]),
     ]
 )
 def client(request, tmp_path, started):

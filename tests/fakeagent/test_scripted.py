@@ -18,9 +18,7 @@ def test_a_rule_writes_the_file_that_a_stop_hook_names(fake):
     """A rule answers feedback with its own groups: the draft of a handoff, then MILESTONE."""
     it = fake(script={"rules": [DRAFT]}).ready()
     draft = it.project / "drafts" / "a1.md"
-    it.hooks.says(
-        "Stop", {"decision": "block", "reason": f"HANDOFF REQUESTED\nWrite your draft to {draft} now."}
-    )
+    it.hooks.says("Stop", {"decision": "block", "reason": f"HANDOFF REQUESTED\nWrite your draft to {draft} now."})
     it.send("work\nSTUB: say=working")
     it.event("Stop", 2)
 
@@ -116,15 +114,11 @@ def test_a_failure_that_passes_is_not_reported(fake):
     """errors=1 fails once; the retry succeeds and the turn ends with Stop."""
     it = fake(script={"client": {"retry_seconds": 0.01}}).ready()
 
-    assert (
-        "done" == it.turn("fail\nSTUB: error=529\nSTUB: errors=1\nSTUB: say=done")["last_assistant_message"]
-    )
+    assert "done" == it.turn("fail\nSTUB: error=529\nSTUB: errors=1\nSTUB: say=done")["last_assistant_message"]
     assert [] == it.hooks.events("StopFailure")
 
 
-@pytest.mark.parametrize(
-    ("key", "kind"), [("login_required", "authentication_failed"), ("rate_limited", "rate_limit")]
-)
+@pytest.mark.parametrize(("key", "kind"), [("login_required", "authentication_failed"), ("rate_limited", "rate_limit")])
 def test_a_client_that_cannot_work_fails_every_prompt(fake, key, kind):
     """Whatever the prompt says."""
     it = fake(script={"client": {key: True}}).ready()
@@ -137,9 +131,7 @@ def test_max_tokens_goes_on_by_itself(fake):
     """The client asks once more, and then the turn ends."""
     it = fake().ready()
 
-    assert it.turn("long\nSTUB: say=part\nSTUB: stop=max_tokens")["last_assistant_message"].startswith(
-        "stub reply"
-    )
+    assert it.turn("long\nSTUB: say=part\nSTUB: stop=max_tokens")["last_assistant_message"].startswith("stub reply")
 
 
 @pytest.mark.parametrize("point", ["boot", "first_prompt", "after_accept", "turn 1"])
@@ -269,10 +261,7 @@ def test_an_unknown_tool_fails_without_a_hook(fake):
     it.turn('tool\nSTUB: tool=Nothing {"a": 1}\nSTUB: say=done')
 
     assert ["UserPromptSubmit", "PostToolBatch", "Stop"] == it.hooks.names(1)
-    assert (
-        "No such tool available: Nothing"
-        in it.hooks.events("PostToolBatch")[0]["tool_calls"][0]["tool_response"]
-    )
+    assert "No such tool available: Nothing" in it.hooks.events("PostToolBatch")[0]["tool_calls"][0]["tool_response"]
 
 
 def test_reading_a_file_allows_writing_it(fake):

@@ -106,9 +106,7 @@ def test_an_answer_with_two_tools_is_two_records_with_one_usage(fake):
     assert answers[0]["id"] == answers[1]["id"] != answers[2]["id"]
     assert answers[0]["usage"] == answers[1]["usage"]
     batch = it.hooks.events("PostToolBatch")
-    assert [["echo a", "echo b"]] == [
-        [call["tool_input"]["command"] for call in each["tool_calls"]] for each in batch
-    ]
+    assert [["echo a", "echo b"]] == [[call["tool_input"]["command"] for call in each["tool_calls"]] for each in batch]
 
 
 def test_a_prompt_taken_back_stays_in_the_file(fake):

@@ -173,7 +173,7 @@ def test_what_a_killed_process_left_does_not_stop_another_with_its_pid(tmp_path)
     for _ in range(3):
         assert 77 == dying(lambda: atomic.write_file(path, b"x"), 4)
     assert 3 == len(set(rests(tmp_path)))
-    assert 3 == len({atomic._temp_name(path) for _ in range(3)})
+    assert 3 == len({atomic.temporary(path) for _ in range(3)})
 
 
 def test_a_file_is_its_owners_alone(tmp_path):

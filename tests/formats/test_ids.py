@@ -1,6 +1,7 @@
 """What may become part of a path, a session name or an argv."""
 
 import re
+import uuid
 
 import pytest
 from hypothesis import given
@@ -80,3 +81,11 @@ def test_a_name_that_looks_like_an_id_is_refused():
     """Ids outrank names, so it could never be addressed."""
     with pytest.raises(UsageError, match="looks like an agent id"):
         ids.check_slug("project", "deadbeef")
+
+
+def test_a_new_uuid_is_a_random_one_of_version_4():
+    """As the uuid module reads it, and another each time."""
+    made = {ids.new_uuid() for _ in range(100)}
+    assert 100 == len(made)
+    assert {(4, uuid.RFC_4122)} == {(uuid.UUID(text).version, uuid.UUID(text).variant) for text in made}
+    assert made == {str(uuid.UUID(text)) for text in made}

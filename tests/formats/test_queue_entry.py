@@ -178,3 +178,22 @@ def test_of_two_processes_that_queue_at_once_exactly_one_wins(layout, agent_reco
         winners = [new for won, new in told if won]
         assert 1 == len(winners)
         assert winners == [queue_entry.read(layout.entry(record["id"]))["new_agent_id"]]
+
+
+@pytest.mark.parametrize(
+    ("value", "wanted"),
+    [
+        ("ses_a1-B2", "ses_a1-B2"),
+        ("-x", None),
+        ("a b", None),
+        ("", None),
+        ("é", None),
+        (7, None),
+        (None, None),
+        ("a" * 129, None),
+        ("a/b", None),
+    ],
+)
+def test_only_a_plain_word_is_a_conversation(value, wanted):
+    """It becomes an argument of the engine: no option, no path, no blank."""
+    assert wanted == queue_entry.resume_of({"resume": value})

@@ -152,3 +152,83 @@ def test_an_engine_whose_log_is_not_read_has_said_nothing(real):
     assert [] == kinds("gemini", real("transcript-multiturn.jsonl"))
     assert [] == kinds("claude-code", None)
     assert [] == kinds("claude-code", "")
+
+
+def calls(engine, path):
+    """(tool, whether it failed) of every call whose end the log has, oldest first."""
+    ends, found = {}, []
+    for said in transcript.backwards(engine, path):
+        if said.kind == "result":
+            ends[said.call_id] = said.failed
+        elif said.kind == "tool" and said.call_id in ends:
+            found.append((said.text.partition(" ")[0], ends[said.call_id]))
+    return found[::-1]
+
+
+def test_a_result_belongs_to_its_call_and_says_whether_it_failed(real):
+    """In real logs: `false` by Bash failed and all else passed; what a person refused did not fail."""
+    multi = calls("claude-code", real("transcript-multiturn.jsonl"))
+    refused = calls("claude-code", real("transcript-interrupted-and-error.jsonl"))
+
+    assert ("Bash", True) == multi[-1]
+    assert [False, False] == [failed for _, failed in multi[:-1]]
+    assert [None] == [failed for _, failed in refused]
+    assert {("exec_command", False)} == set(calls("codex", real("codex-rollout.jsonl")))
+
+
+@pytest.mark.parametrize(
+    ("output", "failed"),
+    [
+        ("Wall time: 0.1 seconds\nProcess exited with code 2\nOutput:\nProcess exited with code 0\n", True),
+        ("Process exited with code 0\nOutput:\nProcess exited with code 1\n", False),
+        ("Process running with session ID 4\nOutput:\n", None),
+        ("", None),
+    ],
+)
+def test_codex_says_it_in_words_above_the_output(log, output, failed):
+    """What a command printed itself is no verdict on it."""
+    path = log({"type": "response_item", "payload": {"type": "function_call_output", "call_id": "c", "output": output}})
+
+    assert [failed] == [said.failed for said in transcript.backwards("codex", path)]
+
+
+def test_a_real_gemini_log(real):
+    """Prompts, answers, tool calls and interrupts; tool results and the client's own context are no prompts."""
+    said = list(transcript.backwards("gemini", real("gemini-session.jsonl")))
+
+    kinds = [one.kind for one in reversed(said)]
+    assert {"prompt", "assistant", "tool", "result"} <= set(kinds)
+    assert "prompt" == kinds[0]
+    assert not any(one.text.startswith("<session_context>") for one in said)
+
+
+@pytest.mark.parametrize(
+    ("line", "kinds"),
+    [
+        ({"type": "info", "content": "Request cancelled."}, ["interrupt"]),
+        ({"type": "info", "content": "Update available"}, []),
+        ({"type": "error", "content": "[API Error: overloaded]"}, ["failed"]),
+        ({"type": "user", "content": [{"functionResponse": {}}]}, ["result"]),
+        (
+            {"type": "user", "content": [{"text": "wake"}, {"text": "<hook_context>body</hook_context>"}]},
+            ["injected", "prompt"],
+        ),
+    ],
+)
+def test_a_line_of_a_gemini_log(tmp_path, line, kinds):
+    """Newest first: what a hook added comes after the prompt that it was added to."""
+    log = tmp_path / "log.jsonl"
+    log.write_text(json.dumps({"id": "1", **line}) + "\n")
+
+    assert kinds == [one.kind for one in transcript.backwards("gemini", str(log))]
+
+
+def test_what_our_plugin_writes_for_opencode(tmp_path):
+    """One thing said a line; a kind that nobody knows is nothing said."""
+    log = tmp_path / "log.jsonl"
+    lines = [{"kind": "prompt", "text": "x", "turn_id": "m"}, {"kind": "later", "text": "y"}, {"kind": "ended"}]
+    log.write_text("".join(json.dumps(line) + "\n" for line in lines))
+
+    assert [("ended", None), ("prompt", "m")] == [
+        (one.kind, one.turn_id) for one in transcript.backwards("opencode", str(log))
+    ]

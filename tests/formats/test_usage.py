@@ -234,3 +234,29 @@ def test_the_search_ends_after_some_megabytes(log, monkeypatch):
     """An answer further back than that is no answer: the hook stops looking."""
     monkeypatch.setattr(usage, "LOOK_BACK_BYTES", 1000)
     assert told("claude-code", log(assistant(30_000), user("x" * 2000))) is None
+
+
+def test_a_real_gemini_log(real):
+    """The prompt tokens of the last answer, cache included, over the client's own window; a message comes again, longer."""
+    found = usage.read("gemini", real("gemini-session.jsonl"), {})
+
+    assert found is not None
+    assert found.window == usage.GEMINI_WINDOW
+    assert found.model.startswith("gemini-")
+    assert found.tokens > 0
+
+
+def test_what_our_plugin_writes_for_opencode(tmp_path):
+    """The last measured answer over opencode's own window; nothing is known after a compaction."""
+    log = tmp_path / "log.jsonl"
+    lines = [
+        {"kind": "prompt", "text": "x"},
+        {"kind": "assistant", "text": "y", "tokens": 50_000, "window": 200_000, "model": "m"},
+        {"kind": "ended", "text": ""},
+    ]
+    log.write_text("".join(json.dumps(line) + "\n" for line in lines))
+    assert 25.0 == usage.read("opencode", str(log), {}).percent
+
+    with log.open("a") as f:
+        f.write(json.dumps({"kind": "compacted", "text": ""}) + "\n")
+    assert None is usage.read("opencode", str(log), {})

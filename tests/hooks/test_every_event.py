@@ -9,6 +9,7 @@ import sys
 
 import pytest
 
+from fleet.engines import gemini
 from fleet.formats.record import HOOK_FIELDS
 from fleet.formats.times import parse
 
@@ -32,7 +33,8 @@ def read(name):
     engine = next((engine for prefix, engine in ENGINES.items() if name.startswith(prefix)), "claude-code")
     with open(os.path.join(REAL, name + ".json"), encoding="utf-8") as f:
         payload = json.load(f)
-    return engine, payload["hook_event_name"], payload
+    event = payload["hook_event_name"]
+    return engine, gemini.EVENTS.get(event, event) if engine == "gemini" else event, payload
 
 
 def changes(event, payload, now):
@@ -64,7 +66,7 @@ def changes(event, payload, now):
 
 def test_there_are_payloads_of_every_event_that_is_registered():
     """What fleet installs its hooks for was measured."""
-    from fleet.hooks.payload import EVENTS
+    from fleet.formats.events import EVENTS
 
     seen = {read(name)[:2] for name in PAYLOADS}
     assert set() == {(e, event) for e in ("claude-code", "codex") for event in EVENTS[e]} - seen
@@ -164,8 +166,21 @@ def test_hooks_of_the_users_own_leave_a_dispatched_agent_to_ours(agent):
     agent.send("hi")
     before = tree(agent.layout.events) | tree(agent.layout.agents)
     argv = [sys.executable, "-I", "-S", HOOK]
-    assert agent.hook("Stop", argv=[*argv, "claude-code", "Stop", "user"]).answer is None
+    env = {**agent.env(), "FLEET_DISPATCH_ID": agent.record()["dispatch_id"]}
+    assert agent.hook("Stop", argv=[*argv, "claude-code", "Stop", "user"], env=env).answer is None
     assert before == tree(agent.layout.events) | tree(agent.layout.agents)
+
+    assert "hi" in agent.hook("Stop", env=env).block
+    assert 1 == [line["event"] for line in agent.events()].count("Stop")
+
+
+@pytest.mark.parametrize("dispatch_id", [None, "", "99999999"])
+def test_hooks_of_the_users_own_act_for_an_agent_that_fleet_did_not_dispatch(agent, dispatch_id):
+    """Its record was made by another dispatcher; a FLEET_DISPATCH_ID that is not this agent's says nothing."""
+    agent.send("hi")
+    argv = [sys.executable, "-I", "-S", HOOK, "claude-code", "Stop", "user"]
+    env = agent.env() if dispatch_id is None else {**agent.env(), "FLEET_DISPATCH_ID": dispatch_id}
+    assert "hi" in agent.hook("Stop", argv=argv, env=env).block
 
 
 def test_an_archived_agents_late_hook_does_not_bring_it_back(agent):

@@ -96,7 +96,7 @@ def test_the_answer_of_this_very_turn_is_meant(agent, call, current, history):
 def test_without_an_answer_or_a_log_there_is_nothing_to_wait_for(call, slept, clock):
     """An engine whose log is not read, a payload without a path or a message."""
     assert lag.wait(call(text=""))
-    assert lag.wait(call(engine="opencode"))
+    assert lag.wait(call(engine="command"))
     assert lag.wait(call(path=""))
     assert [] == clock.slept
 

@@ -71,11 +71,11 @@ def test_an_executing_agent(expected, at, kind, stamp, milestone):
 
 
 @given(
-    st.sampled_from(Level),
+    st.sampled_from(list(Level)),
     st.sampled_from([None, *HandoffType]),
     st.none() | st.text(),
     st.booleans(),
-    st.sampled_from(Mode),
+    st.sampled_from(list(Mode)),
 )
 def test_a_queued_handoff_is_enough(at, kind, stamp, milestone, mode):
     """While one waits for the drain or for the operator, nothing is asked, produced or spoken of."""
@@ -98,8 +98,8 @@ def test_a_thinking_agent_is_told_once_a_threshold(mode, spoken, at, reminded):
 
 
 @given(
-    st.sampled_from([mode for mode in Mode if mode != "execute"]), st.sampled_from(Level), st.sampled_from([None, *HandoffType]),
-    st.none() | st.text(), st.booleans(), st.sampled_from(Level),
+    st.sampled_from([mode for mode in Mode if mode != "execute"]), st.sampled_from(list(Level)), st.sampled_from([None, *HandoffType]),
+    st.none() | st.text(), st.booleans(), st.sampled_from(list(Level)),
 )  # fmt: skip
 def test_no_thinking_agent_is_ever_handed_off(mode, at, kind, stamp, milestone, reminded):
     """Those modes are the operator's own space."""

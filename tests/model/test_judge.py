@@ -2,8 +2,11 @@
 
 import pytest
 
-from fleet.formats.states import Existence
-from fleet.model.judge import Facts, judge
+from fleet.formats.states import Confidence, Existence, Reason, Turn
+from fleet.formats.times import rfc3339
+from fleet.model.judge import judge
+from fleet.model.opinions import changes, opinions
+from fleet.model.state import Facts
 
 PROMPT = {"event": "UserPromptSubmit"}
 STOP = {"event": "Stop", "background": 0}
@@ -67,6 +70,8 @@ def verdict(known):
         ("gone", [STOP], {"pane": Existence.GONE, "running": False}),
         ("unknown", [STOP], {"pane": Existence.UNKNOWN, "running": None}),
         ("unknown", [STOP], {"pane": Existence.GONE, "running": None}),
+        ("unknown", [PROMPT], {"pane": Existence.GONE, "running": True}),
+        ("waiting (handoff)", [PROMPT], {"queued": True, "pane": Existence.GONE, "running": True}),
         ("waiting (handoff)", [STOP], {"queued": True}),
         ("waiting (handoff)", [STOP], {"queued": True, "pane": Existence.GONE, "running": False}),
         ("working", [PROMPT], {"queued": True}),
@@ -97,3 +102,79 @@ def test_foreign_lines_decide_nothing():
     noise = {"source": "drain", "event": "UserPromptSubmit"}
 
     assert "idle" == verdict(facts(PROMPT, STOP, events=[noise, *known.events]))
+
+
+def test_a_successor_says_whom_it_waits_for():
+    """Held at the gate until its predecessor has ended."""
+    assert "a1b2c3d4" in judge(facts(held=True, held_for="a1b2c3d4")).evidence
+    assert "predecessor" not in judge(facts(held=True)).evidence
+
+
+def test_an_engine_without_a_pane_is_named():
+    """Nobody sees what it does, and what it reported last may be of any age: its process is what is left to look at."""
+    known = facts(PROMPT, pane=Existence.GONE, pid=4711)
+    state = judge(known)
+
+    assert ("process", "its pane is gone and its engine (pid 4711) still runs") == (state.source, state.evidence)
+    assert "fleet stop" in changes(state)
+    assert "tmux answers" not in changes(state)
+
+
+def test_why_tmux_could_not_be_asked_is_said():
+    """In tmux's words, or that it did not answer in time."""
+    known = facts(STOP, pane=Existence.UNKNOWN, pane_error="tmux did not answer within 10 s (list-panes)")
+
+    assert "tmux could not be asked: tmux did not answer within 10 s (list-panes)" == judge(known).evidence
+    assert judge(known).evidence == next(one.evidence for one in opinions(known) if one.source == "pane")
+
+
+NUDGED = {"event": "Notification", "notification_type": "idle_prompt"}
+
+
+def test_a_turn_whose_hook_still_decides_is_about_to_end():
+    """Its end may be blocked yet: that is what is likely, and it is said."""
+    state = judge(facts(PROMPT, STOP, settling=True))
+
+    assert ("its Stop hook is still deciding", Confidence.LIKELY) == (state.evidence, state.confidence)
+    assert Confidence.SURE == judge(facts(PROMPT, STOP)).confidence
+
+
+@pytest.mark.parametrize(
+    ("since", "reason", "history", "last_said"),
+    [
+        ("1", None, [PROMPT, STOP, NUDGED, NUDGED], None),
+        ("0", Reason.INTERRUPTED, [PROMPT, NUDGED], "interrupt"),
+        ("1", None, [PROMPT, NUDGED, NUDGED], "assistant"),
+    ],
+)
+def test_a_reminder_that_it_idles_begins_no_new_idling(since, reason, history, last_said):
+    """Claude Code notifies a minute after the turn's end; only where nothing told of that, idling began then."""
+    state = judge(facts(*history, last_said=last_said))
+
+    assert (Turn.IDLE, reason, since) == (state.turn, state.reason, state.since)
+
+
+def test_what_waits_for_a_hold_does_so_since_both_were_there():
+    """The later of the hold's begin and the state's own."""
+
+    def since(at, began):
+        stop = {**STOP, "source": "hook", "ts": rfc3339(at)}
+        return judge(facts(events=[stop], hold="x", hold_since=began, mail=True)).since
+
+    assert (rfc3339(100.0), rfc3339(200.0)) == (since(50.0, 100.0), since(200.0, 100.0))
+    assert rfc3339(100.0) == judge(facts(held=True, hold="x", hold_since=100.0)).since
+
+
+def test_an_engine_that_said_goodbye_ended_then():
+    """Nothing else tells when."""
+    dead = {"pane_dead": True, "running": False, "exit_status": 0}
+
+    assert "1" == judge(facts(STOP, {"event": "SessionEnd", "reason": "other"}, **dead)).since
+    assert judge(facts(STOP, **dead)).since is None
+    assert judge(facts(STOP, ENDED_BY_CLEAR, CLEAR, **dead)).since is None
+
+
+def test_what_is_not_known_has_no_confidence():
+    """There is no verdict that could stand well."""
+    assert judge(facts(pane=Existence.UNKNOWN)).confidence is None
+    assert judge(facts(reports=False)).confidence is None

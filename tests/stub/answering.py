@@ -55,8 +55,7 @@ def anthropic(wire: Wire, body: dict[str, Any], plan: Plan) -> None:
         "output_tokens": plan.usage.output,
     }
     content: list[dict[str, Any]] = [
-        {"type": "tool_use", "id": new_id("toolu_"), "name": call.name, "input": call.input}
-        for call in plan.tools
+        {"type": "tool_use", "id": new_id("toolu_"), "name": call.name, "input": call.input} for call in plan.tools
     ] or [{"type": "text", "text": plan.text}]
     message = {
         "id": new_id("msg_"),
@@ -139,9 +138,7 @@ def responses(wire: Wire, body: dict[str, Any], plan: Plan) -> None:
 def _stream_message(event: Any, index: int, item: dict[str, Any], plan: Plan) -> None:
     where = {"item_id": item["id"], "output_index": index, "content_index": 0}
     text = item["content"][0]["text"]
-    event(
-        "response.output_item.added", output_index=index, item=item | {"status": "in_progress", "content": []}
-    )
+    event("response.output_item.added", output_index=index, item=item | {"status": "in_progress", "content": []})
     event("response.content_part.added", part={"type": "output_text", "text": "", "annotations": []}, **where)
     for piece in pieces(text):
         event("response.output_text.delta", delta=piece, **where)
@@ -197,9 +194,7 @@ def chat(wire: Wire, body: dict[str, Any], plan: Plan) -> None:
     finish = "tool_calls" if calls else {"max_tokens": "length"}.get(plan.stop or "", "stop")
     base = {"id": new_id("chatcmpl-"), "created": int(time.time()), "model": body.get("model", "stub")}
     if not body.get("stream"):
-        message = {"role": "assistant", "content": plan.text or None} | (
-            {"tool_calls": calls} if calls else {}
-        )
+        message = {"role": "assistant", "content": plan.text or None} | ({"tool_calls": calls} if calls else {})
         choice = {"index": 0, "message": message, "finish_reason": finish}
         wire.reply(200, base | {"object": "chat.completion", "usage": usage, "choices": [choice]})
         return

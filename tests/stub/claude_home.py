@@ -71,16 +71,10 @@ def environment(home: Path, port: int, *, api_key: str = API_KEY) -> dict[str, s
 
 def hook_settings(command: str, events: tuple[str, ...] = EVENTS) -> dict[str, Any]:
     """Settings that run `COMMAND EVENT` for every event."""
-    return {
-        "hooks": {
-            event: [{"hooks": [{"type": "command", "command": f"{command} {event}"}]}] for event in events
-        }
-    }
+    return {"hooks": {event: [{"hooks": [{"type": "command", "command": f"{command} {event}"}]}] for event in events}}
 
 
-def seed(
-    home: Path, projects: list[Path], *, settings: dict[str, Any] | None = None, api_key: str = API_KEY
-) -> None:
+def seed(home: Path, projects: list[Path], *, settings: dict[str, Any] | None = None, api_key: str = API_KEY) -> None:
     """Write the home; what is there already is kept where it says nothing else."""
     trusted = {"hasTrustDialogAccepted": True, "hasCompletedProjectOnboarding": True}
     state = {

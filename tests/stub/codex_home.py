@@ -37,9 +37,7 @@ daemon_auto_start = false
 """
 
 
-def seed(
-    home: Path, port: int, projects: list[Path], *, hooks: dict[str, Any] | None = None
-) -> dict[str, str]:
+def seed(home: Path, port: int, projects: list[Path], *, hooks: dict[str, Any] | None = None) -> dict[str, str]:
     """
     Write `<home>/.codex` and return the whole environment of the client; start it with `env -i`.
 
@@ -54,9 +52,7 @@ def seed(
     """
     config = home / ".codex"
     config.mkdir(mode=0o700, parents=True, exist_ok=True)
-    trusted = "".join(
-        f'\n[projects."{os.path.realpath(each)}"]\ntrust_level = "trusted"\n' for each in projects
-    )
+    trusted = "".join(f'\n[projects."{os.path.realpath(each)}"]\ntrust_level = "trusted"\n' for each in projects)
     (config / "config.toml").write_text(CONFIG.format(port=port) + trusted)
     if hooks is not None:
         (config / "hooks.json").write_text(json.dumps(hooks))

@@ -40,9 +40,7 @@ class Request(NamedTuple):
     @property
     def last_user(self) -> int:
         """The place of the last user message, -1 without one."""
-        return max(
-            (place for place, message in enumerate(self.messages) if message.role == "user"), default=-1
-        )
+        return max((place for place, message in enumerate(self.messages) if message.role == "user"), default=-1)
 
     @property
     def prompt(self) -> str:

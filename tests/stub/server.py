@@ -57,6 +57,9 @@ class Stub:
         self._log_file = log
         self._planner = Planner(Playbook())
         self._log: list[dict[str, Any]] = []
+        self.headers: dict[
+            str, str
+        ] = {}  #: sent with every answer and error of the model, such as limits of an account
 
     def plan(self, request: reading.Request) -> Plan:
         """Decide an answer."""
@@ -82,6 +85,7 @@ class Stub:
         with self._lock:
             self._planner.playbook = Playbook()
             self._log = []
+            self.headers = {}
 
     def queue(self, scripts: object) -> None:
         """Prepare the next turns, one script each."""
@@ -125,6 +129,7 @@ class Handler(BaseHTTPRequestHandler):
         self.send_response(status)
         self.send_header("content-type", "application/json")
         self.send_header("content-length", str(len(data)))
+        self._further_headers()
         self.end_headers()
         if self.command != "HEAD":
             self.wfile.write(data)
@@ -136,7 +141,12 @@ class Handler(BaseHTTPRequestHandler):
         self.send_header("cache-control", "no-cache")
         self.send_header("request-id", answering.new_id("req_"))
         self.send_header("transfer-encoding", "chunked")
+        self._further_headers()
         self.end_headers()
+
+    def _further_headers(self) -> None:
+        for name, value in self.server.stub.headers.items():
+            self.send_header(name, value)
 
     def event(self, name: str | None, value: object) -> None:
         """One event."""
@@ -181,6 +191,8 @@ class Handler(BaseHTTPRequestHandler):
         if plan.error:
             kind_of_error = ERROR_TYPES.get(plan.error, "api_error")
             error = {"type": kind_of_error, "message": plan.error_text}
+            if plan.error_text.startswith("{"):  # the whole error as it shall be, such as that of a usage limit
+                error = json.loads(plan.error_text)
             self.reply(plan.error, {"type": "error", "error": error})
         elif plan.hang_seconds:
             self.start_events()
@@ -263,9 +275,7 @@ class StubServer:
         self.stub = Stub()
         self._server = _Server(port, self.stub)
         self.port: int = self._server.server_port
-        self._thread = threading.Thread(
-            target=self._server.serve_forever, kwargs={"poll_interval": 0.02}, daemon=True
-        )
+        self._thread = threading.Thread(target=self._server.serve_forever, kwargs={"poll_interval": 0.02}, daemon=True)
 
     def __enter__(self) -> Self:
         self._thread.start()

@@ -12,8 +12,7 @@ from tests.stub.server import StubServer
 CLIENTS = Path.home() / ".cache/tmux-fleet-tests/clients/node_modules"  # before a test gets a home of its own
 CLAUDE = Path(os.environ.get("FLEET_TEST_CLAUDE") or CLIENTS / "@anthropic-ai/claude-code-linux-x64/claude")
 CODEX = Path(
-    os.environ.get("FLEET_TEST_CODEX")
-    or CLIENTS / "@openai/codex-linux-x64/vendor/x86_64-unknown-linux-musl/bin/codex"
+    os.environ.get("FLEET_TEST_CODEX") or CLIENTS / "@openai/codex-linux-x64/vendor/x86_64-unknown-linux-musl/bin/codex"
 )
 CODEX_EVENTS = (
     "SessionStart",
@@ -50,8 +49,7 @@ def codex(tmp_path, stub):
     hooks, project = Hooks(tmp_path / "hooks"), tmp_path / "project"
     project.mkdir()
     registered = {
-        event: [{"hooks": [{"type": "command", "command": f"{hooks.command} {event}"}]}]
-        for event in CODEX_EVENTS
+        event: [{"hooks": [{"type": "command", "command": f"{hooks.command} {event}"}]}] for event in CODEX_EVENTS
     }
     env = codex_home.seed(tmp_path / "codex-home", stub.port, [project], hooks={"hooks": registered})
     argv = [str(CODEX), "--dangerously-bypass-hook-trust"]
@@ -84,9 +82,7 @@ def test_claude_answers_a_rule_with_the_groups_of_its_match(claude, stub):
 
 def test_claude_subagents_are_steered_by_their_own_prompt(claude):
     """agent= starts a subagent, and the directives in its prompt are for it alone."""
-    claude.turn(
-        "delegate\nSTUB: agent=look\\nSTUB: bash=echo sub > sub.txt\\nSTUB: say=sub done\nSTUB: say=all done"
-    )
+    claude.turn("delegate\nSTUB: agent=look\\nSTUB: bash=echo sub > sub.txt\\nSTUB: say=sub done\nSTUB: say=all done")
 
     assert "sub\n" == (claude.project / "sub.txt").read_text()
     assert "sub done" == claude.event("SubagentStop")["last_assistant_message"]

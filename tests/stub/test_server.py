@@ -181,9 +181,7 @@ def test_failures_are_counted_through_a_compaction(server):
 def test_queue_rules_and_defaults_steer_other_peoples_prompts(server):
     """All three can be posted, and a rule fills in its groups."""
     call(server, "/stub/queue", ["STUB: say=queued"])
-    call(
-        server, "/stub/rules", [{"match": r"draft to (\S+)", "in": "project-x", "do": "STUB: say=wrote \\1"}]
-    )
+    call(server, "/stub/rules", [{"match": r"draft to (\S+)", "in": "project-x", "do": "STUB: say=wrote \\1"}])
     call(server, "/stub/defaults", {"usage": 77})
 
     assert "queued" == said(server, "hello")
@@ -214,9 +212,7 @@ def test_titles_and_summaries_use_up_nothing(server):
 
 def test_a_structured_answer_fits_its_schema(server):
     """A small value of the right shape."""
-    schema = {
-        "properties": {"title": {"type": "string"}, "n": {"type": "integer"}, "kind": {"enum": ["a", "b"]}}
-    }
+    schema = {"properties": {"title": {"type": "string"}, "n": {"type": "integer"}, "kind": {"enum": ["a", "b"]}}}
 
     assert {"title": "Stub", "n": 1, "kind": "a"} == json.loads(
         said(server, "hello", output_config={"format": {"schema": schema}})

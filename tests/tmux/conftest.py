@@ -53,11 +53,6 @@ class Bench:
             time.sleep(0.02)
         raise AssertionError(f"not within {seconds} s")
 
-    def nudge(self):
-        """tmux 3.3a may miss a child's end until another one ends (fleet then asks the process table)."""
-        if isinstance(self.panes, TmuxPanes):
-            self.panes.tmux.ask("run-shell", "true")
-
     def pane(self, agent_id):
         """The agent's pane now."""
         return self.panes.snapshot().of_agent(agent_id)

@@ -84,7 +84,14 @@ def test_what_a_person_opened_beside_an_agent_stays(hostile):
     assert hostile.open(A, "sleep", "60").pane_id != theirs
 
 
-@pytest.mark.parametrize("how", [("rename-session", "-t", "=fleet-aaaa1111", "mine"), ("break-pane", "-d", "-s"), ("join-pane", "-d", "-t", "=keeper:", "-s")])
+@pytest.mark.parametrize(
+    "how",
+    [
+        ("rename-session", "-t", "=fleet-aaaa1111", "mine"),
+        ("break-pane", "-d", "-s"),
+        ("join-pane", "-d", "-t", "=keeper:", "-s"),
+    ],
+)
 def test_an_agent_is_found_wherever_a_person_moves_it(hostile, how):
     """Renaming its session, breaking its pane out or joining it elsewhere does not lose it; it can be closed there."""
     pane = hostile.open(A, "sleep", "60")
@@ -96,6 +103,19 @@ def test_an_agent_is_found_wherever_a_person_moves_it(hostile, how):
     hostile.panes.close(found)
     assert None is hostile.panes.snapshot().of_agent(A, pane.pane_id, pane.server_pid)
     assert Existence.ALIVE == hostile.panes.existence("keeper")
+
+
+def test_a_window_gets_its_first_size_back(hostile):
+    """One that is too small to be read always; one that is smaller at all where it is asked for; then it is enough."""
+    tmux = hostile.panes.tmux
+    pane = hostile.open(A, "sleep", "60")
+    tmux.do("resize-window", "-t", pane.pane_id, "-x", "80", "-y", "24")
+
+    assert not hostile.panes.make_room(pane.pane_id)
+    assert (80, 24) == hostile.panes.size(pane.pane_id)
+    assert hostile.panes.make_room(pane.pane_id, full=True)
+    assert hostile.panes.size(pane.pane_id) >= (220, 49)  # less the person's pane border
+    assert not hostile.panes.make_room(pane.pane_id, full=True)
 
 
 def test_enter_is_not_lost_in_copy_mode(hostile):
@@ -131,7 +151,9 @@ def test_lines_that_are_no_panes_are_passed_over():
     assert () == parse("\nnonsense\n$1|@1|%1|x|7|1|3||0|0|3.3a|m|n|h\n")
 
 
-@pytest.mark.parametrize(("version", "fine"), [("3.1c", False), ("3.2", True), ("3.3a", True), ("next-3.9", True), ("master", True)])
+@pytest.mark.parametrize(
+    ("version", "fine"), [("3.1c", False), ("3.2", True), ("3.3a", True), ("next-3.9", True), ("master", True)]
+)
 def test_the_oldest_tmux(tmp_path, version, fine):
     """Older than 3.2 is refused; a version that cannot be read passes."""
     path = tmp_path / "tmux"

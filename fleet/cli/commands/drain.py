@@ -4,11 +4,11 @@ examples:
   fleet drain             run here until Ctrl-C
   fleet drain --detach    run in its own tmux session
   fleet drain --once      one pass over everything that waits
+  fleet drain --recover-on-start    first bring back what a reboot or the end of tmux took
 """
 
 from __future__ import annotations
 
-import hashlib
 import os
 import signal
 
@@ -27,8 +27,8 @@ if TYPE_CHECKING:
     from fleet.app import Fleet
     from fleet.drain.loop import Loop
 
-SESSION = "fleet-drain"
 STOP_SECONDS = 30.0
+ENDING = (signal.SIGTERM, signal.SIGINT, signal.SIGHUP)
 
 
 def add_arguments(parser: argparse.ArgumentParser) -> None:
@@ -39,6 +39,7 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
     what.add_argument("--detach", action="store_true", help="run in a tmux session of its own")
     what.add_argument("--status", action="store_true", help="say whether one runs")
     what.add_argument("--stop", action="store_true", help="end the one that runs")
+    parser.add_argument("--recover-on-start", action="store_true", help="first do what `fleet recover` does")
     parser.add_argument("--timeout", type=float, default=600, metavar="S",
                         help="for --once beside a running loop (default: %(default)s)")  # fmt: skip
     parser.add_argument("--json", action="store_true", help="print the result as JSON")
@@ -56,9 +57,12 @@ def run(args: argparse.Namespace, fleet: Fleet) -> int:
         return _stop(args, fleet, lock)
     if args.detach:
         return _detach(args, fleet, lock)
-    if not lock.take():
+    while not _take(lock):
         if args.once:
-            return _ask(args, fleet)
+            answer = _ask(args, fleet, lock)
+            if answer is not None:
+                return _say_report(args, answer)
+            continue  # it ended without a word: the pass is this process's to make
         if args.until_idle:
             return EXIT_OK
         holder = lock.holder()
@@ -69,15 +73,29 @@ def run(args: argparse.Namespace, fleet: Fleet) -> int:
     from fleet.drain.loop import Loop  # noqa: PLC0415  # paid only where it is used
 
     try:
-        loop = Loop(fleet)
-        for number in (signal.SIGTERM, signal.SIGINT, signal.SIGHUP):
+        wanted = not (args.once or args.until_idle) and bool(fleet.settings["drain.recover_on_start"])
+        loop = Loop(fleet, recover=args.recover_on_start or wanted)
+        for number in ENDING:
             signal.signal(number, lambda *_: loop.stop())
+        signal.pthread_sigmask(signal.SIG_UNBLOCK, ENDING)
         if not (args.once or args.until_idle):
             output.say(f"fleet: draining {fleet.layout.home}; Ctrl-C ends this")
         loop.run(until=_until(args, loop))
     finally:
         lock.give_back()
     return _report(args, loop) if args.once else EXIT_OK
+
+
+def _take(lock: DrainLock) -> bool:
+    """Take the lock, and then hold back what would end a drain that others see already until it knows how to end."""
+    signal.pthread_sigmask(signal.SIG_BLOCK, ENDING)
+    taken = False
+    try:
+        taken = lock.take()
+    finally:
+        if not taken:
+            signal.pthread_sigmask(signal.SIG_UNBLOCK, ENDING)
+    return taken
 
 
 def _until(args: argparse.Namespace, loop: Loop) -> Callable[[], bool] | None:
@@ -99,8 +117,13 @@ def _say_report(args: argparse.Namespace, done: dict[str, int]) -> int:
     return EXIT_NO if done["dead_letters"] or done["waiting_for_retry"] else EXIT_OK
 
 
-def _ask(args: argparse.Namespace, fleet: Fleet) -> int:
-    """Let the loop that runs make a pass, and report what it did."""
+def _ask(args: argparse.Namespace, fleet: Fleet, lock: DrainLock) -> dict[str, int] | None:
+    """
+    Let the loop that runs make a pass; what it did, or None when it ended meanwhile.
+
+    Raises:
+        TimedOut: it runs on and has not answered.
+    """
     from fleet.drain.requests import Requests  # noqa: PLC0415  # paid only where it is used
 
     requests = Requests(fleet.layout)
@@ -114,10 +137,11 @@ def _ask(args: argparse.Namespace, fleet: Fleet) -> int:
         return bool(answer)
 
     try:
-        wait_until(answered, args.timeout, clock=fleet.clock, what="the pass of the running drain")
+        wait_until(lambda: answered() or not lock.is_held(), args.timeout, clock=fleet.clock,
+                   what="the pass of the running drain")  # fmt: skip
     finally:
         requests.withdraw(nonce)
-    return _say_report(args, answer[0])
+    return answer[0] if answered() else None
 
 
 def _status(args: argparse.Namespace, lock: DrainLock) -> int:
@@ -162,12 +186,15 @@ def _detach(args: argparse.Namespace, fleet: Fleet, lock: DrainLock) -> int:
     environment = [part for name in ("FLEET_HOME", "FLEET_TMUX_SOCKET", "FLEET_TMUX_BIN", "PATH")
                    if (value := {**fleet.environ, "FLEET_HOME": fleet.layout.home}.get(name))
                    for part in ("-e", f"{name}={value}")]  # fmt: skip
-    session = f"{SESSION}-{hashlib.sha256(fleet.layout.home.encode()).hexdigest()[:6]}"  # homes may share a server
+    from fleet.drain.carry import detached_session  # noqa: PLC0415  # paid only where it is used
+
+    session = detached_session(fleet.layout)
     if tmux.has_session(session) != Existence.GONE:
         if "0" in tmux.do("list-panes", "-s", "-t", f"={session}:", "-F", "#{pane_dead}"):
             raise Refused(f"a tmux session {session} is there already", hint=f"end it on {fleet.socket} first")
         tmux.do("kill-session", "-t", f"={session}")  # an earlier drain's, kept by the user's remain-on-exit
-    tmux.do("new-session", "-d", "-s", session, *environment, "--", *fleet.drain_argv())
+    further = ["--recover-on-start"] if args.recover_on_start else []
+    tmux.do("new-session", "-d", "-s", session, *environment, "--", *fleet.drain_argv(*further))
     wait_until(lambda: lock.holder() is not None, STOP_SECONDS, clock=fleet.clock, what="the start of the drain")
     holder = lock.holder() or {}
     if args.json:
@@ -175,4 +202,3 @@ def _detach(args: argparse.Namespace, fleet: Fleet, lock: DrainLock) -> int:
     else:
         print(f"the drain runs in tmux session {session} (pid {holder.get('pid')})")
     return EXIT_OK
-

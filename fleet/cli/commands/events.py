@@ -1,4 +1,9 @@
-"""What happened to an agent: its hooks' reports and fleet's own acts, oldest first."""
+"""What happened to an agent: its hooks' reports and fleet's own acts, oldest first.
+
+examples:
+  fleet events fix-login
+  fleet events fix-login -f         go on as things happen
+"""
 
 from __future__ import annotations
 
@@ -57,5 +62,5 @@ def _print(event: dict[str, Any], *, as_json: bool) -> None:
         print(json.dumps(event, ensure_ascii=False), flush=True)
         return
     rest = " ".join(f"{k}={json.dumps(v, ensure_ascii=False)}" for k, v in event.items() if k not in HIDDEN)
-    line = f"{event.get('ts', '-')}  {event.get('source', '-'):5}  {event['event']:18} {rest}"
-    print(line[:LINE_CHARACTERS].rstrip(), flush=True)
+    head = f"{event.get('ts', '-')}  {event.get('source', '-'):5}  {event['event']:18} "
+    output.hanging(head, rest[: max(0, LINE_CHARACTERS - len(head))], beside=False)

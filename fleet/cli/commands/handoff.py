@@ -1,6 +1,9 @@
 """Replace an agent by a successor with a fresh context, now: document, successor held, the old one ended, go on.
 
 The successor reads the handoff document and continues. A running turn is given time to end first.
+
+examples:
+  fleet handoff fix-login
 """
 
 from __future__ import annotations
@@ -10,7 +13,8 @@ import os
 from fleet.cli import output, views
 from fleet.drain.attempts import Attempts
 from fleet.drain.carry import carry_out, start_background
-from fleet.errors import EXIT_OK, Refused, UsageError
+from fleet.errors import EXIT_OK, Refused, TimedOut, UsageError
+from fleet.model.holds import described
 from fleet.operate.handing import order
 
 TYPE_CHECKING = False
@@ -39,6 +43,13 @@ def run(args: argparse.Namespace, fleet: Fleet) -> int:
         start_background(fleet)
         print(f"{agent.id}  {agent.task_id}  handoff queued  {document}")
         return EXIT_OK
+    hold = fleet.looker().see(agent).hold
+    if hold is not None:
+        start_background(fleet)
+        raise TimedOut(
+            f"the handoff of {agent.id} is queued and waits: {described(hold)}",
+            hint=f"`fleet hold clear {hold.key}` lifts it; until then its agent stays as it is",
+        )
     carry_out(fleet, lambda: not os.path.exists(entry), args.timeout, f"the handoff of {agent.id}")
     if os.path.exists(dead):
         why = Attempts(fleet.layout, agent.id, fleet.clock).last_error

@@ -1,4 +1,9 @@
-"""An agent's screen, without attaching; of an ended agent the last one it had."""
+"""An agent's screen, without attaching; of an ended agent the last one it had.
+
+examples:
+  fleet peek fix-login
+  fleet peek fix-login -n 200 -f    200 lines of its history, and go on
+"""
 
 from __future__ import annotations
 
@@ -6,6 +11,7 @@ import os
 import sys
 
 from fleet.cli import output
+from fleet.cli.width import printable
 from fleet.errors import EXIT_OK, NotFound, Unreachable, UsageError
 
 TYPE_CHECKING = False
@@ -67,5 +73,5 @@ def screen(fleet: Fleet, agent: Agent, count: int | None) -> tuple[list[str], bo
     if not os.path.exists(path):
         raise NotFound(f"agent {agent.id} has no pane, and no screen of it was kept")
     with open(path, encoding="utf-8", errors="replace") as f:
-        lines = f.read().rstrip("\n").split("\n")
+        lines = [printable(line) for line in f.read().rstrip("\n").split("\n")]
     return lines[-count:] if count else lines, False

@@ -10,13 +10,12 @@ results: delivered, queued (exit 0), refused (exit 1), unconfirmed (exit 6).
 
 from __future__ import annotations
 
-import sys
-
-from fleet.cli import output
+from fleet.cli import given, output
+from fleet.clock import pause
 from fleet.drain.carry import start_background
+from fleet.drain.sending import Result, Sent, result, send
 from fleet.errors import EXIT_NO, EXIT_OK, EXIT_UNCONFIRMED, Refused, UsageError
 from fleet.formats.states import Turn
-from fleet.operate.sending import Result, Sent, result, send
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
@@ -26,7 +25,6 @@ if TYPE_CHECKING:
     from fleet.app import Fleet
     from fleet.model.agent import Agent
 
-POLL_SECONDS = 0.05
 SETTLED = (Result.DELIVERED, Result.UNCONFIRMED, Result.REFUSED)
 
 
@@ -97,14 +95,10 @@ def _many(args: argparse.Namespace, fleet: Fleet) -> list[Agent]:
 def _body(args: argparse.Namespace, words: list[str]) -> str:
     """The text, byte for byte (what is no UTF-8 is kept by surrogate escapes)."""
     if args.file is not None:
-        try:
-            with open(args.file, "rb") as f:
-                raw = f.read()
-        except OSError as e:
-            raise UsageError(f"cannot read {args.file}: {e.strerror}") from e
+        raw = given.read(args.file)
     else:
         text = _take(words, "the text")
-        raw = sys.stdin.buffer.read() if text == "-" else text.encode("utf-8", "surrogateescape")
+        raw = given.read(text) if text == "-" else text.encode("utf-8", "surrogateescape")
     if not raw.strip():
         raise UsageError("the message is empty")
     if b"\0" in raw:
@@ -113,10 +107,10 @@ def _body(args: argparse.Namespace, words: list[str]) -> str:
 
 
 def _wait(fleet: Fleet, sent: list[Sent], seconds: float) -> dict[str, Result]:
-    end = fleet.clock.monotonic() + seconds
+    begun = fleet.clock.monotonic()
     found = {one.message_id: result(fleet, one) for one in sent}
-    while any(value not in SETTLED for value in found.values()) and fleet.clock.monotonic() < end:
-        fleet.clock.sleep(POLL_SECONDS)
+    while any(value not in SETTLED for value in found.values()) and fleet.clock.monotonic() - begun < seconds:
+        fleet.clock.sleep(pause(fleet.clock.monotonic() - begun))
         found = {
             one.message_id: found[one.message_id] if found[one.message_id] in SETTLED else result(fleet, one)
             for one in sent
@@ -146,5 +140,3 @@ def _code(results: list[str]) -> int:
     if "refused" in results:
         return EXIT_NO
     return EXIT_UNCONFIRMED if "unconfirmed" in results else EXIT_OK
-
-

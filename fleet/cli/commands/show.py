@@ -1,8 +1,14 @@
-"""Everything known of one agent, also of an ended one."""
+"""Everything known of one agent, also of an ended one.
+
+examples:
+  fleet show fix-login
+  fleet show a1b2c3d4 --json
+"""
 
 from __future__ import annotations
 
 from fleet.cli import output, views
+from fleet.cli.width import printable
 from fleet.errors import EXIT_OK, BadFile
 from fleet.formats import launch, messages
 
@@ -13,6 +19,7 @@ if TYPE_CHECKING:
 
     from fleet.app import Fleet
     from fleet.model.agent import Agent
+    from fleet.observe.facts import Looker
 
 LAST_EVENTS = 5
 
@@ -25,8 +32,19 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
 
 def run(args: argparse.Namespace, fleet: Fleet) -> int:
     """Show."""
-    agent = fleet.agents.find(args.agent, archived=True)
-    look = fleet.looker()
+    view = view_of(fleet, fleet.agents.find(args.agent, archived=True), fleet.looker())
+    if args.json:
+        output.data(view)
+        return EXIT_OK
+    width = max(len(name) for name in view)
+    for name, value in view.items():
+        if value not in (None, [], ""):
+            output.hanging(f"{name.ljust(width)}  ", printable(_text(name, value)))
+    return EXIT_OK
+
+
+def view_of(fleet: Fleet, agent: Agent, look: Looker) -> dict[str, Any]:
+    """An agent as `fleet show --json` gives it."""
     sight = look.see(agent)
     view: dict[str, Any] = views.agent_view(sight, look)
     if agent.archived_cause:
@@ -34,19 +52,12 @@ def run(args: argparse.Namespace, fleet: Fleet) -> int:
     view.update(
         archived_cause=agent.archived_cause, archived_at=agent.archived_at, origin=agent.origin, host=agent.host,
         command=list(agent.command), transcript_path=_transcript(sight.facts.events, agent),
-        last_handoff_path=agent.last_handoff_path, permissions=_permissions(fleet, agent),
+        last_handoff_path=agent.last_handoff_path, worktree=agent.worktree, permissions=_permissions(fleet, agent),
         messages=[{"message_id": m.id, "state": str(m.state), "characters": len(m.body)}
                   for m in messages.pending(fleet.layout, agent.id)],
         last_events=[{"ts": e.get("ts"), "event": e["event"]} for e in sight.facts.events[:LAST_EVENTS]],
     )  # fmt: skip
-    if args.json:
-        output.data(view)
-        return EXIT_OK
-    width = max(len(name) for name in view)
-    for name, value in view.items():
-        if value not in (None, [], ""):
-            print(f"{name.ljust(width)}  {_text(name, value)}")
-    return EXIT_OK
+    return view
 
 
 def _text(name: str, value: Any) -> str:
@@ -54,6 +65,8 @@ def _text(name: str, value: Any) -> str:
         import shlex  # noqa: PLC0415  # paid only where it is used
 
         return shlex.join(value)
+    if name == "worktree":
+        return f"{value.get('path')} on {value.get('branch')}, from {value.get('base')}"
     if isinstance(value, list):
         return "; ".join(" ".join(str(part) for part in one.values()) for one in value)
     return output.size(value) if name == "memory_bytes" else str(value)

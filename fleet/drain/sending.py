@@ -22,6 +22,7 @@ from fleet.formats.states import MessageState
 TYPE_CHECKING = False
 if TYPE_CHECKING:
     from fleet.app import Fleet
+    from fleet.formats.layout import Layout
     from fleet.model.agent import Agent
 
 SCHEMA_VERSION = 1
@@ -91,9 +92,8 @@ def _first(fleet: Fleet, agent: Agent) -> Agent:
 
 def _note(fleet: Fleet, dispatch_id: str, op_id: str, body: str, message_id: str) -> str:
     """The message id that belongs to the op-id: the one noted first."""
-    folder = os.path.join(fleet.layout.inbox, "ops", dispatch_id)
-    ensure_dir(folder)
-    path = os.path.join(folder, hashlib.sha256(op_id.encode("utf-8", "surrogateescape")).hexdigest() + ".json")
+    path = _op_file(fleet.layout, dispatch_id, op_id)
+    ensure_dir(os.path.dirname(path))
     digest = hashlib.sha256(body.encode("utf-8", "surrogateescape")).hexdigest()
     data = {"schema_version": SCHEMA_VERSION, "message_id": message_id, "sha256": digest}
     if create_file(path, encode(data)):
@@ -102,6 +102,19 @@ def _note(fleet: Fleet, dispatch_id: str, op_id: str, body: str, message_id: str
     if known.get("sha256") != digest:
         raise Refused(f"op-id {op_id!r} was used for another text", hint="use a new op-id for a new text")
     return str(known["message_id"])
+
+
+def noted(layout: Layout, dispatch_id: str, op_id: str) -> str | None:
+    """The message that an op-id stands for; None when it was never used. Raises BadFile."""
+    try:
+        return str(read_object(_op_file(layout, dispatch_id, op_id), schema=SCHEMA_VERSION)["message_id"])
+    except FileNotFoundError:
+        return None
+
+
+def _op_file(layout: Layout, dispatch_id: str, op_id: str) -> str:
+    name = hashlib.sha256(op_id.encode("utf-8", "surrogateescape")).hexdigest() + ".json"
+    return os.path.join(layout.inbox, "ops", dispatch_id, name)
 
 
 def where(fleet: Fleet, dispatch_id: str, message_id: str) -> tuple[str, MessageState] | None:

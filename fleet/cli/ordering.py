@@ -1,0 +1,151 @@
+"""What a command line, or a task of a file, asks to be dispatched, and waiting for what became of it."""
+
+from __future__ import annotations
+
+import os
+
+from fleet.cli import given
+from fleet.clock import pause
+from fleet.engines.catalog import canonical
+from fleet.errors import Refused, TimedOut, UsageError
+from fleet.formats import launch
+from fleet.formats.ids import check_slug, new_id
+from fleet.formats.states import Origin, Turn
+from fleet.model.orders import Order, WorktreeWish
+
+TYPE_CHECKING = False
+if TYPE_CHECKING:
+    import argparse
+
+    from fleet.app import Fleet
+    from fleet.dispatch.dispatcher import Dispatched
+    from fleet.observe.facts import Sight
+
+BY_SETTING = ("project", "engine", "model", "mode", "role")  #: what a setting dispatch.* says when an option does not
+DONE = {"started": "started", "accepted": "accepted its prompt", "idle": "become idle", "exit": "ended"}
+WAITS = tuple(DONE)
+
+
+def order_of(args: argparse.Namespace, fleet: Fleet) -> Order:
+    """The order that the command line, or a task of a file, means."""
+    cwd = os.path.abspath(os.path.expanduser(args.cwd if args.cwd is not None else "."))
+    if not os.path.isdir(cwd):
+        raise UsageError(f"no such directory: {cwd}", hint="give an existing one with --cwd")
+    if args.timeout < 0:
+        raise UsageError("--timeout cannot be negative")
+    settings = fleet.settings_in(cwd)
+    for name in BY_SETTING:
+        if getattr(args, name) is None:
+            setattr(args, name, settings[f"dispatch.{name}"])
+    engine = canonical(args.engine)
+    from fleet.dispatch.environment import for_engine  # noqa: PLC0415  # paid only where it is used
+
+    if "\n" in args.role or not args.role:
+        raise UsageError(f"--role cannot be {args.role!r}")
+    return Order(
+        agent_id=new_id(),
+        dispatch_id=new_id(),
+        generation=1,
+        origin=Origin.DISPATCH,
+        project=check_slug("project", args.project),
+        task_id=check_slug("task", args.task),
+        engine=engine,
+        role=args.role,
+        mode=args.mode,
+        cwd=os.path.realpath(cwd),
+        socket=fleet.socket,
+        env=for_engine(fleet.environ, variables(args)),
+        options=fleet.settings.engine(engine),
+        model=args.model,
+        command=tuple(args.command),
+        prompt=prompt_of(args),
+        trust=args.trust or bool(fleet.settings["trust.write"]),
+        worktree=wish_of(args),
+    )
+
+
+def wish_of(args: argparse.Namespace) -> WorktreeWish | None:
+    """The worktree that the command line asks for."""
+    if args.worktree is None:
+        if args.trust_setup:
+            raise UsageError("--trust-setup goes with --worktree")
+        return None
+    return WorktreeWish(branch=args.worktree or None, trust_setup=args.trust_setup)
+
+
+def prompt_of(args: argparse.Namespace) -> bytes | None:
+    """The first prompt, byte for byte."""
+    if args.prompt is not None and args.prompt_file is not None:
+        raise UsageError("--prompt and --prompt-file exclude each other")
+    if args.prompt is not None:
+        prompt = os.fsencode(args.prompt)
+    elif args.prompt_file is not None:
+        prompt = given.read(args.prompt_file)
+    else:
+        return None
+    if not prompt.strip():
+        raise UsageError("the prompt is empty")
+    return prompt
+
+
+def variables(args: argparse.Namespace) -> dict[str, str]:
+    """The variables of --env-file and --env, the latter over the former."""
+    lines: list[tuple[str, str]] = []
+    if args.env_file is not None:
+        try:
+            with open(args.env_file, encoding="utf-8") as f:
+                stripped = (line.strip() for line in f)
+                lines = [(args.env_file, line) for line in stripped if line and not line.startswith("#")]
+        except (OSError, UnicodeDecodeError) as e:
+            raise UsageError(f"cannot read {args.env_file}: {e}") from e
+    found = {}
+    for where, line in [*lines, *(("--env", item) for item in args.env)]:
+        name, equals, value = line.partition("=")
+        if not equals or not name.replace("_", "a").isalnum() or name[0].isdigit() or "\0" in value:
+            raise UsageError(f"{where}: {line.partition('=')[0]!r} is not of the form NAME=VALUE")
+        if name.startswith("FLEET_"):
+            raise UsageError(f"{where}: {name} is fleet's own", hint="FLEET_ variables of an agent are set by fleet")
+        found[name] = value
+    return found
+
+
+def wait(fleet: Fleet, done: Dispatched, until: str, timeout: float, *, prompted: bool) -> Sight | None:
+    """
+    Wait until the agent is that far.
+
+    Raises:
+        TimedOut: it was not within *timeout* seconds.
+        Refused: its engine ended instead.
+    """
+    agent = done.agent
+    begun = fleet.clock.monotonic()
+    while True:
+        if until == "started" and launch.is_started(fleet.layout, agent.id, done.nonce):
+            return None
+        late = fleet.clock.monotonic() - begun >= timeout
+        sight = fleet.looker().see(fleet.agents.get(agent.id) or agent) if until != "started" or late else None
+        if sight is not None:
+            ended = sight.state.turn in (Turn.EXITED, Turn.GONE)
+            if ended and until == "exit":
+                if sight.facts.pane_dead and not sight.facts.how_known and not late:
+                    fleet.clock.sleep(pause(fleet.clock.monotonic() - begun))
+                    continue
+                return sight
+            if ended:
+                hint = f"`fleet peek {agent.id}` shows its screen"
+                raise Refused(f"agent {agent.id}: its engine {sight.state.evidence}", hint=hint)
+            accepted = fleet.journal.accepted(agent.id) or (not prompted and sight.state.turn == Turn.IDLE)
+            if not sight.facts.reports and until in ("accepted", "idle"):
+                if until == "idle":
+                    raise UsageError(f"the {agent.engine} engine does not report when it is idle")
+                return sight
+            if until == "accepted" and accepted:
+                return sight
+            if until == "idle" and accepted and sight.state.turn in (Turn.IDLE, Turn.WAITING):
+                return sight
+        if late:
+            raise TimedOut(
+                f"agent {agent.id} had not {DONE[until]} within {timeout:g} s; it goes on",
+                hint=f"`fleet peek {agent.id}` shows its screen",
+            )
+        fleet.clock.sleep(pause(fleet.clock.monotonic() - begun))

@@ -1,0 +1,42 @@
+"""The parser of each command, for what runs it and for what describes it: help, completion and manual pages."""
+
+from __future__ import annotations
+
+import argparse
+import importlib
+
+from fleet.cli.table import COMMANDS
+from fleet.errors import UsageError
+
+TYPE_CHECKING = False
+if TYPE_CHECKING:
+    from types import ModuleType
+    from typing import NoReturn
+
+#: Commands whose arguments belong to another program.
+PASS_THROUGH = frozenset({"fake-agent"})
+
+
+class Parser(argparse.ArgumentParser):
+    """Says wrong usage in one line, in fleet's own words."""
+
+    def error(self, message: str) -> NoReturn:
+        """Raise instead of exiting."""
+        hint = f"`{self.prog} --help` shows what there is"
+        if message.endswith(": expected one argument"):  # argparse takes a value with a dash for another option
+            option = message.removeprefix("argument ").partition(":")[0].rpartition("/")[2]
+            hint = f"a value that begins with a dash goes behind `=`: {option}=-VALUE; {hint}"
+        raise UsageError(message, hint=hint)
+
+
+def module_of(name: str) -> ModuleType:
+    """The module of a command, imported now."""
+    return importlib.import_module(f"fleet.cli.commands.{COMMANDS[name][0]}")
+
+
+def parser_of(name: str, module: ModuleType) -> Parser:
+    """The parser of a command that does not pass its arguments through."""
+    parser = Parser(prog=f"fleet {name}", description=module.__doc__, allow_abbrev=False,
+                    formatter_class=argparse.RawDescriptionHelpFormatter)  # fmt: skip
+    module.add_arguments(parser)
+    return parser

@@ -1,0 +1,124 @@
+"""The pane scanner beside the drain loop: a thread that looks once a second and wakes the loop when there is news.
+
+A tick that tmux does not answer in time ends that tick, not the thread; while one is late none is queued behind it.
+"""
+
+from __future__ import annotations
+
+import threading
+
+from fleet.errors import FleetError
+from fleet.store import screens
+
+TYPE_CHECKING = False
+if TYPE_CHECKING:
+    from collections.abc import Callable, Mapping
+
+    from structlog.stdlib import BoundLogger
+
+    from fleet.app import Fleet
+    from fleet.model.agent import Agent
+    from fleet.model.screen import Screen
+    from fleet.observe.scanner import Scanner
+
+PUBLISH_SECONDS = 2.0  #: between two writes of what stayed the same, so that readers know that it was looked at
+LONGEST_PAUSE_SECONDS = 10.0  #: between two looks at a server that does not answer
+END_SECONDS = 15.0
+
+
+class Scanning:
+    """Runs beside the loop from `start` to `stop`."""
+
+    def __init__(self, fleet: Fleet, log: BoundLogger, wake: Callable[[], None]) -> None:
+        self._fleet = fleet
+        self._log = log
+        self._wake = wake
+        self._ending = threading.Event()
+        self._lock = threading.Lock()
+        self._changed: set[str] = set()
+        self._latest: Mapping[str, Screen] = {}
+        self._agents: dict[str, Agent] = {}
+        self._published = 0.0
+        self._told: tuple[str, ...] = ()
+        self._thread: threading.Thread | None = None
+
+    def start(self) -> None:
+        """Begin to look. What was seen is `fleet.screens` of this process from now on."""
+        if not self._fleet.settings["scanner.enabled"] or self._thread is not None:
+            return
+        self._thread = threading.Thread(target=self._run, name="fleet-scanner", daemon=True)
+        self._fleet.screens = lambda: self._latest
+        self._thread.start()
+
+    def stop(self) -> None:
+        """End the thread and its clients. Safe to repeat."""
+        self._ending.set()
+        if self._thread is not None:
+            self._thread.join(END_SECONDS)
+        self._thread = None
+        self._fleet.screens = None
+
+    def changed(self) -> set[str]:
+        """The agents whose screens told new things since one last asked."""
+        with self._lock:
+            changed, self._changed = self._changed, set()
+        return changed
+
+    def _run(self) -> None:
+        scanner = self._fleet.scanner()
+        scanner.resume(screens.read(self._fleet.layout))
+        failures = 0
+        try:
+            while not self._ending.is_set():
+                failures = 0 if self._tick(scanner) else failures + 1
+                pause = self._fleet.settings.number("scanner.interval_seconds") * 2**failures
+                self._ending.wait(min(pause, LONGEST_PAUSE_SECONDS))
+        finally:
+            scanner.close()
+
+    def _tick(self, scanner: Scanner) -> bool:
+        """One look; whether every server answered."""
+        try:
+            tick = scanner.tick(self._living())
+        except (FleetError, OSError) as e:
+            self._tell((str(e),))
+            return False
+        self._latest = dict(scanner.screens)
+        self._tell(tick.errors)
+        now = self._fleet.clock.monotonic()
+        if tick.changed or now - self._published >= PUBLISH_SECONDS:
+            self._published = now
+            scanner.note_digests()
+            self._latest = dict(scanner.screens)
+            try:
+                screens.write(self._fleet.layout, self._latest, self._fleet.clock.wall())
+            except OSError as e:
+                self._tell((f"screens not published: {e.strerror}",))
+        if tick.changed:
+            with self._lock:
+                self._changed |= tick.changed
+            self._wake()
+        return not tick.errors
+
+    def _living(self) -> list[Agent]:
+        """The agents; what is looked at of a record never changes, so each is read once."""
+        ids = self._fleet.agents.ids()
+        known = {}
+        for agent_id in ids:
+            try:
+                agent = self._agents.get(agent_id) or self._fleet.agents.get(agent_id)
+            except FleetError:
+                continue  # a record that cannot be read is told by others
+            if agent is not None and agent.pane_id:
+                known[agent_id] = agent
+        self._agents = known
+        return list(known.values())
+
+    def _tell(self, errors: tuple[str, ...]) -> None:
+        """Log what went wrong, once for as long as it stays the same."""
+        if errors != self._told:
+            for error in errors:
+                self._log.warning("screens not looked at", error=error)
+            if not errors:
+                self._log.info("screens looked at again")
+        self._told = errors

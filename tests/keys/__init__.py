@@ -1,0 +1,1 @@
+"""Keys, status line and attaching, as a person meets them."""
