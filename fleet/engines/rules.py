@@ -206,7 +206,7 @@ class Rules:
         if (told := _told(rule, screen)) is None:
             return None
         form = rule.options
-        options = options_of(form, screen.lines) if form is not None else Options()
+        options = screen.options(form) if form is not None else Options()
         if form is not None and not options.options:
             return None
         first = options.first(screen.lines)

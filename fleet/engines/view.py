@@ -5,13 +5,13 @@ from __future__ import annotations
 import re
 from typing import NamedTuple
 
-from fleet.engines.dialog import PART_ONLY, has_marked, unframed
+from fleet.engines.dialog import PART_ONLY, has_marked, options_of, unframed
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
     from collections.abc import Iterable, Iterator, Sequence
 
-    from fleet.engines.dialog import Options
+    from fleet.engines.dialog import Form, Options
 
 LAST_LINES = 3
 MOST_LINES = 300  #: of a screen, from the bottom; a longer one is nobody's terminal
@@ -70,6 +70,13 @@ class View:
         self._passed_over = passed_over
         self._paragraphs: list[list[str]] | None = None
         self._rest: Iterator[list[str]] = iter(())
+        self._options: dict[Form, Options] = {}
+
+    def options(self, form: Form) -> Options:
+        """The options that stand lowest in that form; looked for once, however many rules ask."""
+        if form not in self._options:
+            self._options[form] = options_of(form, self.lines)
+        return self._options[form]
 
     def above(self, count: int) -> Iterable[str]:
         """The lines of the last *count* paragraphs above the composer, or above the end."""

@@ -6,15 +6,15 @@ from tests.agents.world import World, program
 from tests.stub.server import StubServer
 
 REAL = ("claude-code", "codex", "gemini", "opencode")
+HANG_SECONDS = 180  #: opencode alone takes 30 s to start on a busy machine; each wait within has its own end
 USUAL = ("fake", "claude-code", "codex")
 
 
 def pytest_generate_tests(metafunc):
     if "engine" in metafunc.fixturenames:
         wanted = getattr(metafunc.function, "engines", getattr(metafunc.module, "ENGINES", USUAL))
-        metafunc.parametrize(
-            "engine", [pytest.param(e, marks=[pytest.mark.agent] if e in REAL else []) for e in wanted]
-        )
+        real = [pytest.mark.agent, pytest.mark.timeout(HANG_SECONDS)]
+        metafunc.parametrize("engine", [pytest.param(e, marks=real if e in REAL else []) for e in wanted])
 
 
 @pytest.fixture(scope="session")

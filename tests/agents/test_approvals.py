@@ -95,7 +95,6 @@ def test_a_permission_is_listed_and_approved_once(world):
     assert versions()[world.engine] == world.json("explain", "build")["engine_version"]
 
 
-@pytest.mark.timeout(180)  # opencode takes its time to start on a busy machine
 @only("opencode")
 @pytest.mark.full
 def test_what_opencode_asks(world):

@@ -3,7 +3,6 @@
 import pytest
 
 ENGINES = ("gemini", "opencode")
-pytestmark = pytest.mark.timeout(180)  # opencode takes its time to start on a busy machine
 #: What the clients write there by themselves: projects seen, and the package for plugins that opencode installs.
 REMEMBERED = frozenset({"projects.json", "state.json", "package.json", "package-lock.json"})
 FREE = {"gemini": ["--", "--yolo"], "opencode": []}

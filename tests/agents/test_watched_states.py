@@ -105,6 +105,9 @@ def test_an_overloaded_model_is_work_and_a_limit_is_not(watched):
 def test_a_compaction(watched):
     """`/compact` is its own state, by hook and screen, and ends in idle."""
     agent = watched.one
+    # of one exchange Claude Code sometimes says that it is not enough to compact
+    watched.type(agent, "again\nSTUB: say=ok again")
+    watched.until(lambda: len(watched.events(agent["id"], "Stop")) == 2, "the second turn ends")
     watched.stub.stub.defaults({"delay": 6})
     watched.type(agent, "/compact")
 

@@ -94,9 +94,10 @@ class World:
                               capture_output=True, input=stdin if isinstance(stdin, bytes) or stdin is None else stdin.encode())  # fmt: skip
 
     def start(self, *args):
-        """`fleet ARGS` in the background."""
-        return subprocess.Popen([sys.executable, "-m", "fleet", *args], env=self.env, cwd=self.project,
-                                stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL, stdin=subprocess.DEVNULL)  # fmt: skip
+        """`fleet ARGS` in the background; what it says is part of the story."""
+        with open(self.root / "said", "ab") as said:
+            return subprocess.Popen([sys.executable, "-m", "fleet", *args], env=self.env, cwd=self.project,
+                                    stdout=subprocess.DEVNULL, stderr=said, stdin=subprocess.DEVNULL)  # fmt: skip
 
     def fleet(self, *args, stdin=None, code=0, timeout=90):
         """`fleet ARGS` that must end with *code*; what it printed."""
@@ -239,6 +240,8 @@ class World:
                 f"--- {path}\n" + "\n".join(x[:300] for x in path.read_text(errors="replace").splitlines()[-25:])
             )
         for path in sorted(self.fleet_home.glob("queue/**/*.json")):
+            parts.append(f"--- {path}\n{path.read_text(errors='replace')}")
+        for path in self.root.glob("said"):
             parts.append(f"--- {path}\n{path.read_text(errors='replace')}")
         return "\n".join(parts)
 

@@ -20,10 +20,12 @@ if __name__ == "__main__":
     if plan.get("event") == sys.argv[2]:
         from tests.crash.effects import Effects, later
 
-        later(plan.get("later_seconds", 0))
         with open(path + ".calls", "ab") as f:
             f.write(b".")
-        if os.path.getsize(path + ".calls") == plan["nth"]:
+        calls = os.path.getsize(path + ".calls")
+        # records count in whole seconds: a second call within one would leave out an effect that another one has
+        later(plan.get("later_seconds", 0) + calls - 1)
+        if calls == plan["nth"]:
             Effects(plan).install()
     from fleet.hooks.entry import main
 

@@ -60,7 +60,10 @@ class Stage:
         """An agent whose pane is a cat of what is typed to it."""
         config = ["-f", "/dev/null"] if not self.agents else []
         self.tmux.do(*config, "new-session", "-d", "-s", name, "-x", "80", "-y", "20", "stty -echo; exec cat")
-        pane, pid, shown = self.tmux.do("list-panes", "-t", f"={name}:", "-F", "#{pane_id} #{pid} #{pane_pid}").split()
+        list_ = ("list-panes", "-t", f"={name}:", "-F")
+        pane, pid, shown = self.tmux.do(*list_, "#{pane_id} #{pid} #{pane_pid}").split()
+        reads = lambda: self.tmux.do(*list_, "#{pane_current_command}").strip() == "cat"  # before that, typing is echoed
+        wait_until(reads, 10, clock=CLOCK, what="cat")
         blank = dict.fromkeys(Agent._fields) | {"id": name, "engine": "fake", "socket": self.tmux.socket}
         agent = Agent(**{**blank, "pane_id": pane, "server_pid": int(pid), "pid": int(shown)})
         self.agents.append(agent)

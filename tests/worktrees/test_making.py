@@ -409,7 +409,7 @@ def test_many_at_once(shared):
 
     started = [shared.start(*argv[:1], f"t{n}", *argv[1:]) for n in range(6)]
 
-    assert [0] * 6 == [one.wait(60) for one in started]
+    assert [0] * 6 == [one.wait(60) for one in started], shared.story()
     assert 6 == len(shared.trees())
     assert {"standing"} == {row["stage"] for row in shared.json("worktree", "list")}
 
