@@ -21,6 +21,7 @@ if TYPE_CHECKING:
     from fleet.model.screen import Screen
     from fleet.observe.scanner import Scanner
 
+STILL_SECONDS = 5.0  #: what changes more often is not worth a digest at each publishing
 PUBLISH_SECONDS = 2.0  #: between two writes of what stayed the same, so that readers know that it was looked at
 LONGEST_PAUSE_SECONDS = 10.0  #: between two looks at a server that does not answer
 END_SECONDS = 15.0
@@ -73,6 +74,8 @@ class Scanning:
                 failures = 0 if self._tick(scanner) else failures + 1
                 pause = self._fleet.settings.number("scanner.interval_seconds") * 2**failures
                 self._ending.wait(min(pause, LONGEST_PAUSE_SECONDS))
+            scanner.note_digests()
+            self._publish(scanner)
         finally:
             scanner.close()
 
@@ -88,17 +91,20 @@ class Scanning:
         now = self._fleet.clock.monotonic()
         if tick.changed or now - self._published >= PUBLISH_SECONDS:
             self._published = now
-            scanner.note_digests()
-            self._latest = dict(scanner.screens)
-            try:
-                screens.write(self._fleet.layout, self._latest, self._fleet.clock.wall())
-            except OSError as e:
-                self._tell((f"screens not published: {e.strerror}",))
+            scanner.note_digests(STILL_SECONDS)
+            self._publish(scanner)
         if tick.changed:
             with self._lock:
                 self._changed |= tick.changed
             self._wake()
         return not tick.errors
+
+    def _publish(self, scanner: Scanner) -> None:
+        self._latest = dict(scanner.screens)
+        try:
+            screens.write(self._fleet.layout, self._latest, self._fleet.clock.wall())
+        except OSError as e:
+            self._tell((f"screens not published: {e.strerror}",))
 
     def _living(self) -> list[Agent]:
         """The agents; what is looked at of a record never changes, so each is read once."""

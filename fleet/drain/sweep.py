@@ -23,7 +23,7 @@ from fleet.store.journal import EXITED
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
-    from collections.abc import Mapping
+    from collections.abc import Mapping, Sequence
     from typing import Any
 
     from fleet.app import Fleet
@@ -41,6 +41,7 @@ class Sweep:
         self._fleet = fleet
         self._look = look
         self.sights: list[Sight] = []  #: of every live agent, after `run`
+        self._living: Sequence[Agent] = ()
 
     def run(self) -> int:
         """Mend what can be mended; how many things were. One thing's failure does not stop the others."""
@@ -48,7 +49,8 @@ class Sweep:
         successors = self._successors_on_their_way()
         for agent_id in launch.ids(self._fleet.layout):
             mended += self._guarded(agent_id, lambda i=agent_id: self._start(i, successors))
-        for agent in self._fleet.agents.living().agents:
+        self._living = self._fleet.agents.living().agents
+        for agent in self._living:
             mended += self._guarded(agent.id, lambda a=agent: self._agent(a))
         mended += self._spools() + self._attempts() + self._events() + self._temporaries() + self._sessions()
         return mended
@@ -79,15 +81,17 @@ class Sweep:
     def _start(self, agent_id: str, successors: set[str]) -> bool:
         """A launch whose starter died: finish it when its record stands, else take it back."""
         fleet = self._fleet
-        start = launch.read(fleet.layout, agent_id)
+        start = self._look.launch(agent_id)
         if agent_id in successors or fleet.owner_lives(start):
             return False
+        released = launch.is_released(fleet.layout, agent_id, start["nonce"])
+        if released and os.path.exists(fleet.layout.record(agent_id)):
+            return False  # as nearly always
         record = fleet.agents.get(agent_id)
         snapshot = self._look.snapshot(start["socket"])
         if snapshot.error:
             return False
         pane = snapshot.of_agent(agent_id)
-        released = launch.is_released(fleet.layout, agent_id, start["nonce"])
         if record is not None:
             if released or pane is None or pane.dead or start["origin"] != Origin.DISPATCH:
                 return False
@@ -231,7 +235,7 @@ class Sweep:
     def _sessions(self) -> int:
         """Sessions of this fleet home whose agent was filed away."""
         fleet, count = self._fleet, 0
-        for socket in {a.socket or fleet.socket for a in fleet.agents.living().agents} | {fleet.socket}:
+        for socket in {agent.socket or fleet.socket for agent in self._living} | {fleet.socket}:
             for pane in self._look.snapshot(socket).panes:
                 if pane.home != fleet.layout.home or not is_id(pane.mark) or pane.session != f"fleet-{pane.mark}":
                     continue

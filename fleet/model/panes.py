@@ -46,6 +46,8 @@ class Snapshot(NamedTuple):
     panes: tuple[Pane, ...] = ()
     error: str | None = None
     by_session: Mapping[str, Sequence[Pane]] = MappingProxyType({})
+    by_id: Mapping[str, Pane] = MappingProxyType({})
+    by_mark: Mapping[str, Pane] = MappingProxyType({})  #: the first pane with each
 
     def of_agent(self, agent_id: str, pane_id: str | None = None, server_pid: int | None = None) -> Pane | None:
         """
@@ -57,22 +59,24 @@ class Snapshot(NamedTuple):
         A pane id counts only on the server that gave it: another server gives the same ids again.
         """
         if pane_id is not None:
-            for pane in self.panes:
-                if pane.pane_id == pane_id and server_pid in (None, pane.server_pid):
-                    return pane
-            if any(pane.server_pid == server_pid for pane in self.panes):
+            pane = self.by_id.get(pane_id)
+            if pane is not None and server_pid in (None, pane.server_pid):
+                return pane
+            if any(pane.server_pid == server_pid for pane in self.panes[:1]):
                 return None  # a person closed it, and kept others beside it
-        named = self.by_session.get(f"fleet-{agent_id}", [])
-        marked = [pane for pane in self.panes if pane.mark == agent_id]
-        return next(iter([*named, *marked]), None)
+        return next(iter(self.by_session.get(f"fleet-{agent_id}", ())), self.by_mark.get(agent_id))
 
 
 def snapshot_of(panes: Sequence[Pane]) -> Snapshot:
     """A snapshot that could be taken."""
     by_session: dict[str, list[Pane]] = {}
+    by_id: dict[str, Pane] = {}
+    by_mark: dict[str, Pane] = {}
     for pane in panes:
         by_session.setdefault(pane.session, []).append(pane)
-    return Snapshot(tuple(panes), None, by_session)
+        by_id.setdefault(pane.pane_id, pane)
+        by_mark.setdefault(pane.mark, pane)
+    return Snapshot(tuple(panes), None, by_session, by_id, by_mark)
 
 
 class Panes(Protocol):

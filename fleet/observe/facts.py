@@ -91,13 +91,20 @@ class Looker:
         self._panes_on = panes_on
         self._socket = socket
         self._snapshots: dict[str, Snapshot] = {}
+        self._launches: dict[str, dict[str, Any]] = {}
         self._table: ProcessTable | None = None
 
     def again(self) -> Looker:
         """A new look at all but tmux: what this one or that one asked a server, both know."""
         other = copy.copy(self)
-        other._table, other._screens, other._holds = None, None, None  # noqa: SLF001  # its own kind
+        other._table, other._screens, other._holds, other._launches = None, None, None, {}  # noqa: SLF001  # its own kind
         return other
+
+    def launch(self, agent_id: str) -> dict[str, Any]:
+        """The launch of an agent, read once, as `formats.launch.read`."""
+        if agent_id not in self._launches:
+            self._launches[agent_id] = launch.read(self.layout, agent_id)
+        return self._launches[agent_id]
 
     def snapshot(self, socket: str | None) -> Snapshot:
         """The panes of the server on *socket* (default: the configured one), asked once."""
@@ -143,7 +150,7 @@ class Looker:
         held = reports = prompted = False
         account = None
         try:
-            start = launch.read(self.layout, agent.id)
+            start = self.launch(agent.id)
             reports = start.get("hooks") is True
             held = not launch.is_started(self.layout, agent.id, start["nonce"])
             prompted = start.get("prompted") is True

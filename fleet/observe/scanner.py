@@ -93,11 +93,17 @@ class Scanner:
         """Go on from what another scanner saw last: a screen that shows the same still did not change meanwhile."""
         self._left = dict(left)
 
-    def note_digests(self) -> None:
-        """Make the screens ready for `resume`. Apart from the tick, of which it would be a large part."""
+    def note_digests(self, still_seconds: float = 0.0) -> None:
+        """
+        Make the screens ready for `resume`. Apart from the tick, of which it would be a large part.
+
+        Args:
+            still_seconds: leave out what changed more lately; a scanner that goes on from here takes it as changed.
+        """
         for agent_id, screen in self.screens.items():
             seen = self._seen.get(agent_id)
-            if not screen.steady and seen is not None:
+            is_still = screen.changed_at is None or screen.looked_at - screen.changed_at >= still_seconds
+            if not screen.steady and seen is not None and is_still:
                 self.screens[agent_id] = screen._replace(steady=self._rules_for(seen.engine).digest(seen.text))
 
     def close(self) -> None:

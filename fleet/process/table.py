@@ -8,6 +8,7 @@ processes); elsewhere psutil.
 
 from __future__ import annotations
 
+import functools
 import os
 import sys
 from typing import NamedTuple
@@ -183,10 +184,19 @@ def arguments_of(pid: int) -> list[str]:
 
 def boot_id() -> str:
     """What changes with every boot of this machine."""
+    known = _kernels_boot_id()
+    if known is not None:
+        return known
+    import psutil  # noqa: PLC0415  # paid only where it is used
+
+    return f"boot:{psutil.boot_time():.0f}"
+
+
+@functools.cache
+def _kernels_boot_id() -> str | None:
+    """Linux's own, which no process outlives; None where there is none."""
     try:
         with open("/proc/sys/kernel/random/boot_id", encoding="ascii") as f:
             return f.read().strip()
     except OSError:
-        import psutil  # noqa: PLC0415  # paid only where it is used
-
-        return f"boot:{psutil.boot_time():.0f}"
+        return None

@@ -164,6 +164,18 @@ def test_a_scanner_goes_on_from_the_one_before(stage):
     assert left["b"].changed_at < now["b"].changed_at
 
 
+def test_only_what_stands_still_gets_a_digest(stage):
+    """A screen that changed within the time given is left out; without one all are taken, as when a scanner ends."""
+    stage.add("a", text=">")
+    stage.quiet()
+
+    stage.scanner.note_digests(still_seconds=3600)
+    assert not stage.scanner.screens["a"].steady
+
+    stage.scanner.note_digests()
+    assert stage.scanner.screens["a"].steady
+
+
 def test_the_title_is_part_of_the_screen(stage):
     """An engine may tell of its work there alone."""
     agent = stage.add("a", text=">")

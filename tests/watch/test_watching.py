@@ -14,6 +14,7 @@ from fleet.drain.watch import DrainWatch, RealHands
 from fleet.errors import FleetError
 from fleet.formats import texts
 from fleet.log import open_log
+from fleet.store import screens
 from fleet.model.watchdog import Action, Intent, Trouble
 from fleet.store.trees import TreeStore
 from fleet.worktree import rescuing
@@ -46,6 +47,7 @@ def scanned():
         fleet = Fleet(ground.env)
         running.append(Scanning(fleet, open_log(fleet.layout, "test"), lambda: None))
         running[-1].start()
+        return running[-1]
 
     yield start
     for one in running:
@@ -61,6 +63,18 @@ def until_event(ground, name):
     return ground.until(
         lambda: next((e for e in watch(ground) if e["event"] == name), None), f"the watchdog says {name}"
     )
+
+
+def test_an_ending_scanner_leaves_all_that_the_next_one_needs(local, scanned):
+    """Also of a screen that it has just seen for the first time, so that a restart of the drain is no sign of life."""
+    agent = local.json("dispatch", "t", "--engine", "fake", "--prompt", "x", "--wait", "idle")
+    scanning = scanned(local)
+    fleet = Fleet(local.env)
+    local.until(lambda: agent["id"] in screens.read(fleet.layout), "its screen was looked at")
+
+    scanning.stop()
+
+    assert screens.read(fleet.layout)[agent["id"]].steady
 
 
 def test_a_hung_agent_is_resumed_then_respawned_and_its_work_goes_on(local, scanned):
