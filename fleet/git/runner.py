@@ -3,11 +3,14 @@
 Seen with git 2.39.5: an empty GIT_ASKPASS turns core.askPass and SSH_ASKPASS off as well; GIT_SSH_COMMAND outranks
 core.sshCommand, so the user's own is carried over with BatchMode added. Each call is a session of its own (no
 terminal to ask on) and writes into files, not pipes: a daemon that a hook leaves behind keeps a pipe open for ever.
+Whatever reads the list of worktrees (`worktree list`, `branch`) dies while another git registers one ("failed to read
+.git/worktrees/x/commondir: Success": it is there and still empty); such a call is made again.
 """
 
 from __future__ import annotations
 
 import os
+import re
 import shutil
 import signal
 import subprocess
@@ -17,6 +20,7 @@ from concurrent.futures import CancelledError
 from dataclasses import dataclass
 from types import MappingProxyType
 
+from fleet.clock import SystemClock, pause
 from fleet.errors import EnvironmentMissing, Refused, TimedOut
 
 TYPE_CHECKING = False
@@ -24,6 +28,8 @@ if TYPE_CHECKING:
     from collections.abc import Mapping
     from typing import Any
 
+REGISTERING_SECONDS = 2.0  #: how long another git may take to register a worktree; one that was killed never ends
+_REGISTERING = re.compile(r"^fatal: failed to read \S*worktrees/[^/]+/commondir: Success$", re.MULTILINE)
 LOOK_SECONDS = 60.0  #: status of 100,000 files on a cold disk takes some
 MARK = "FLEET_WORKTREE_OPERATION"  #: by which what a killed fleet left running is found
 QUIET = {
@@ -156,7 +162,17 @@ class Git:
         return done.status == 0
 
     def ask(self, *args: str, seconds: float = LOOK_SECONDS, network: bool = False) -> Done:
-        """Run one call; how it ended. Raises TimedOut as `run`."""
+        """Run one call, again while another git registers a worktree; how it ended. Raises TimedOut as `run`."""
+        clock = SystemClock()
+        begin = clock.monotonic()
+        while True:
+            done = self._once(*args, seconds=seconds, network=network)
+            waited = clock.monotonic() - begin
+            if done.status == 0 or waited > REGISTERING_SECONDS or not _REGISTERING.search(done.err):
+                return done
+            clock.sleep(pause(waited))
+
+    def _once(self, *args: str, seconds: float, network: bool) -> Done:
         env = {**quiet(self.environ), **self.own}
         if self.mark:
             env[MARK] = self.mark

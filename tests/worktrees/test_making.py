@@ -414,6 +414,29 @@ def test_many_at_once(shared):
     assert {"standing"} == {row["stage"] for row in shared.json("worktree", "list")}
 
 
+def test_a_worktree_that_another_git_is_registering(local):
+    """While its registration is half written git lists none of the trees: asked again, it lists all."""
+    asked = local.root / "asked"
+    half = local.repo / ".git" / "worktrees" / "half"
+    half.mkdir(parents=True)
+    (half / "locked").write_text("initializing")
+    (half / "gitdir").write_text(f"{local.root}/half/.git\n")
+    (half / "commondir").touch()
+    wrapper = local.bin / "git"
+    wrapper.write_text(
+        f'#!/bin/sh\n{shutil.which("git")} "$@" && exit\nstatus=$?\n'
+        f'case " $* " in *" worktree list "*) touch {asked};; esac\nexit $status\n'
+    )
+    wrapper.chmod(0o755)
+
+    started = local.start("dispatch", "t", "--engine", "fake", "--prompt", "x", "--worktree")
+    local.until(asked.exists, "git has refused")
+    shutil.rmtree(half)
+
+    assert 0 == started.wait(60), local.story()
+    assert 1 == len(local.trees())
+
+
 def test_two_tasks_for_one_branch_at_once(local):
     """One gets the tree, the other a refusal."""
     argv = ["--engine", "fake", "--prompt", "x", "--worktree", "b"]
