@@ -78,7 +78,7 @@ class World:
         from tests.stub import opencode_home
 
         (self.bin / "opencode").symlink_to(program("opencode"))
-        client = opencode_home.seed(self.home, self.stub.port)
+        client = opencode_home.seed(self.home, self.stub.port, packages=CLIENTS.parent / "opencode-config")
         self.env |= {k: v for k, v in client.items() if k not in ("PATH", "HOME")}
 
     def _prepare_fake(self):

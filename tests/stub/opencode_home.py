@@ -4,16 +4,28 @@ from __future__ import annotations
 
 import json
 import os
+import shutil
 from pathlib import Path
 from typing import Any
 
 WINDOW_TOKENS = 200_000
 
 
-def seed(home: Path, port: int, *, config: dict[str, Any] | None = None) -> dict[str, str]:
-    """Write `<home>/.config/opencode` and return the whole environment of the client; start it with `env -i`."""
+def seed(
+    home: Path, port: int, *, config: dict[str, Any] | None = None, packages: Path | None = None
+) -> dict[str, str]:
+    """
+    Write `<home>/.config/opencode` and return the whole environment of the client; start it with `env -i`.
+
+    Args:
+        packages: where the package for plugins lies that the client would install there at its first start.
+    """
     folder = home / ".config" / "opencode"
     folder.mkdir(mode=0o700, parents=True, exist_ok=True)
+    if packages is not None and packages.is_dir():
+        for name in ("package.json", "package-lock.json"):
+            shutil.copy(packages / name, folder)
+        (folder / "node_modules").symlink_to(packages / "node_modules")
     models = {"stub-model": {"limit": {"context": WINDOW_TOKENS, "output": 8192}}}
     options = {"baseURL": f"http://127.0.0.1:{port}/v1", "apiKey": "sk-dummy"}
     data: dict[str, Any] = {
