@@ -30,6 +30,7 @@ if TYPE_CHECKING:
     import structlog
 
     from fleet.app import Fleet
+    from fleet.errors import BadFile
     from fleet.model.agent import Agent
     from fleet.model.watchdog import Intent
     from fleet.observe.signs import Observation
@@ -69,12 +70,12 @@ class RealHands:
     def __init__(self, fleet: Fleet) -> None:
         self._fleet = fleet
         self._boot_id = boot_id()
-        self._unreadable: set[str] = set()
+        self.bad: tuple[BadFile, ...] = ()  #: the records that could not be read at the last look
 
     def observe(self, stale_seconds: float, cpu: Mapping[str, Cpu]) -> tuple[list[Look], Mapping[str, Cpu]]:
         """Every dispatch, by the agent that does its work."""
         listing = self._fleet.agents.living()
-        self._unreadable = {os.path.basename(error.path)[:8] for error in listing.bad}
+        self.bad = listing.bad
         by_dispatch: dict[str, list[Agent]] = {}
         for agent in listing.agents:
             by_dispatch.setdefault(agent.dispatch_id, []).append(agent)
@@ -86,7 +87,7 @@ class RealHands:
 
     def unreadable(self) -> set[str]:
         """Whose records could not be read."""
-        return self._unreadable
+        return {os.path.basename(error.path)[:8] for error in self.bad}
 
     def look_again(self, dispatch_id: str, stale_seconds: float) -> Look | None:
         """One dispatch."""

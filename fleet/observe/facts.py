@@ -223,8 +223,8 @@ class Looker:
         """
         Exit status and signal of a dead pane's program.
 
-        tmux 3.3a may leave it a zombie, and its status untold, until the next of its children ends (15 of 60 runs):
-        the process table tells it, and the server is made to notice, so that whoever attaches reads it there too.
+        tmux 3.3a may leave it a zombie, and its status untold, until the next of its children ends (12 to 15 of 60
+        runs): the process table tells it, and the server is made to notice, so that who attaches reads it there too.
         """
         if pane.dead_status is not None or pane.dead_signal is not None:
             return pane.dead_status, pane.dead_signal

@@ -180,6 +180,20 @@ def test_a_dry_run_remembers_nothing_and_a_damaged_memory_stops_everything(groun
     assert "disabled by watch.enabled" in done.stderr.decode()
 
 
+def test_one_look_names_a_record_that_it_could_not_read(ground):
+    """With its path on standard error and exit 1; the others are looked at, and the file is left as it is."""
+    ground.dispatch("good", "x\nSTUB: say=ok")
+    path = ground.fleet_home / "agents" / "aaaa1111.json"
+    path.write_text("{")
+
+    done = ground.run("watch", "--once", "--json")
+
+    assert 1 == done.returncode
+    assert str(path) in done.stderr.decode()
+    assert "start" == json.loads(done.stdout.splitlines()[0])["event"]
+    assert "{" == path.read_text()
+
+
 def test_liveness_says_what_it_could_not_measure(ground, scanned):
     """Exit 2 and a line with the reason when a sign that is needed was not measured; a stall beside it wins."""
     ground.json("dispatch", "log", "--engine", "command", "--wait", "started", "--", "sleep", "400")

@@ -44,7 +44,8 @@ FIRST_LOOK_SECONDS = 5.0
 
 def add_arguments(parser: argparse.ArgumentParser) -> None:
     """Declare the options."""
-    parser.add_argument("--once", action="store_true", help="one look, then return; exit 1 when it failed")
+    once = "one look, then return; exit 1 when it failed or a record could not be read"
+    parser.add_argument("--once", action="store_true", help=once)
     parser.add_argument("--dry-run", action="store_true", help="only say what would be done, and remember nothing")
     parser.add_argument("--json", action="store_true", help="print one JSON object a line")
 
@@ -80,9 +81,10 @@ def _scan(fleet: Fleet, scanning: Scanning) -> None:
 
 
 def _watch(args: argparse.Namespace, fleet: Fleet, scanning: Scanning | None = None) -> int:
-    dog = Watchdog(WatchStore(fleet.layout), RealHands(fleet), fleet.clock)
+    hands = RealHands(fleet)
+    dog = Watchdog(WatchStore(fleet.layout), hands, fleet.clock)
     _say(args, dog.start(terms(fleet, dry_run=args.dry_run)))
-    errors = 0
+    errors, told = 0, set[str]()
     while True:
         if scanning is not None:
             _scan(fleet, scanning)
@@ -92,12 +94,16 @@ def _watch(args: argparse.Namespace, fleet: Fleet, scanning: Scanning | None = N
         except FleetError as e:
             events = [{"event": "watch-error", "at": rfc3339(fleet.clock.wall()), "message": str(e)}]
             errors += 1
+        for bad in hands.bad:
+            if bad.path not in told:
+                output.error(bad)
+        told = {bad.path for bad in hands.bad}
         for event in events:
             _say(args, event)
         if any(event.get("done") for event in events):
             start_background(fleet)  # somebody must carry out what was put down
         if args.once:
-            return EXIT_NO if errors else EXIT_OK
+            return EXIT_NO if errors or hands.bad else EXIT_OK
         if errors >= MOST_ERRORS:
             _say(args, {"event": "exit", "reason": "errors"})
             return EXIT_NO
