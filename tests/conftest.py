@@ -1,7 +1,9 @@
 """What every test stands on: a home of its own, clocks that only move when told, and long forms behind `--all`."""
 
+import itertools
 import json
 import os
+import zlib
 
 import pytest
 from hypothesis import HealthCheck, settings
@@ -26,8 +28,21 @@ def pytest_collection_modifyitems(config, items):
         return
     skip = pytest.mark.skip(reason="the long form of a matrix: runs with --all")
     for item in items:
-        if item.get_closest_marker("full"):
+        if item.get_closest_marker("full") or _is_others_turn(item):
             item.add_marker(skip)
+
+
+def _is_others_turn(item):
+    """Whether the test runs on one of the other tmux versions only, and this is the one that it is spared."""
+    marker = item.get_closest_marker("versions")
+    turn = None if marker is None else marker.kwargs.get("turn")
+    return turn is not None and (zlib.crc32(item.originalname.encode()) + turn) % 2 == 1
+
+
+def sampled(*names, every=3):
+    """The rows of a matrix as parameters: every *every*-th runs, the others with --all; each column gets its turn."""
+    rows = itertools.product(*names)
+    return [pytest.param(*row, marks=[pytest.mark.full] if n % every else []) for n, row in enumerate(rows)]
 
 
 @pytest.fixture

@@ -5,6 +5,8 @@ import os
 
 import pytest
 
+from tests.conftest import sampled
+
 BREAKS = {
     "empty": lambda p: p.write_bytes(b""),
     "truncated": lambda p: p.write_bytes(p.read_bytes()[: len(p.read_bytes()) // 2]),
@@ -90,8 +92,7 @@ def test_a_broken_message_stops_no_other(world, how):
     assert unharmed(path, before)
 
 
-@pytest.mark.parametrize("how", BREAKS)
-@pytest.mark.parametrize("name", ["launch", "attempts", "hook-config", "stop"])
+@pytest.mark.parametrize(("name", "how"), sampled(["launch", "attempts", "hook-config", "stop"], BREAKS))
 def test_other_broken_files(world, name, how):
     """A broken launch, attempts, hook configuration or stop order breaks no other agent's work."""
     world.rules({"match": "Read the handoff", "do": "STUB: say=resumed\nSTUB: usage=9000"})

@@ -146,8 +146,8 @@ def binary_of(name):
 
 EACH_VERSION = [
     pytest.param("installed"),
-    pytest.param("3.5a", marks=pytest.mark.versions),
-    pytest.param("3.8", marks=pytest.mark.versions),
+    pytest.param("3.5a", marks=pytest.mark.versions(turn=0)),
+    pytest.param("3.8", marks=pytest.mark.versions(turn=1)),
 ]
 
 
@@ -161,8 +161,8 @@ def desk(request):
 
 @pytest.fixture(params=[
     pytest.param(("installed", "fish")),
-    pytest.param(("3.5a", "zsh"), marks=pytest.mark.versions),
-    pytest.param(("3.8", "fish"), marks=pytest.mark.versions),
+    pytest.param(("3.5a", "zsh"), marks=pytest.mark.versions(turn=0)),
+    pytest.param(("3.8", "fish"), marks=pytest.mark.versions(turn=1)),
 ], ids=str)  # fmt: skip
 def hostile(request):
     """Each version with a configuration that breaks things, and another shell."""
