@@ -6,7 +6,7 @@ from tests.agents.world import World, program
 from tests.stub.server import StubServer
 
 REAL = ("claude-code", "codex", "gemini", "opencode")
-HANG_SECONDS = 180  #: opencode alone takes 30 s to start on a busy machine; each wait within has its own end
+HANG_SECONDS = 300  #: opencode alone takes 30 s to start on a busy machine; each wait within has its own end
 USUAL = ("fake", "claude-code", "codex")
 
 

@@ -5,7 +5,6 @@ import json
 import pytest
 
 from tests.agents.conftest import REAL
-from tests.agents.world import PATIENCE_SECONDS
 from tests.cli.test_shapes import check
 from tests.screens.stage import versions
 
@@ -40,7 +39,6 @@ def asked(world, word, *, but=None):
             (a for a in world.json("approvals") if word in a["text"] and a["dialog"] not in (None, but)), None
         ),
         f"{word} is asked",
-        PATIENCE_SECONDS * (3 if world.engine == "opencode" else 1),
     )
 
 
@@ -137,7 +135,7 @@ def test_what_opencode_asks(world):
     world.until((world.project / "long").exists, "the person's yes counts")
 
     cut = lambda: [a for a in world.json("approvals") if "Edit notes.txt" in a["text"] and not a["answerable"]]  # noqa: E731
-    (edit,) = world.until(cut, "a change is asked about, a part of which has no room", PATIENCE_SECONDS * 3)
+    (edit,) = world.until(cut, "a change is asked about, a part of which has no room")
     assert 1 == world.run("approve", "build").returncode
     larger = asked(world, "line 11", but=edit["dialog"])
     assert larger["answerable"]

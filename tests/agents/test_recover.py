@@ -8,7 +8,6 @@ import uuid
 from pathlib import Path
 
 from fleet.formats import events
-from tests.agents.world import PATIENCE_SECONDS
 from tests.cli.test_shapes import check
 
 WORD = "heliotrope"
@@ -119,8 +118,7 @@ def test_only_what_went_with_its_machine_comes_back(engine, world):
         "left": "ended", "crashed": "ended", "abroad": "elsewhere", "one": "resume", "two": "resume",
     } == {row["task_id"]: row["how"] for row in planned}  # fmt: skip
     killed = world.start("recover")
-    world.until(lambda: list((world.fleet_home / "queue").glob("spawn-fresh-*.json")), "something was ordered",
-                PATIENCE_SECONDS)  # fmt: skip
+    world.until(lambda: list((world.fleet_home / "queue").glob("spawn-fresh-*.json")), "something was ordered")
     killed.kill()
     killed.wait()
     other = world.start("recover")

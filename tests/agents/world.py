@@ -19,7 +19,9 @@ PROGRAMS = {
     "gemini": ("gemini", "@google/gemini-cli/bundle/gemini.js"),
     "opencode": ("opencode", "opencode-*64/bin/opencode"),
 }
-PATIENCE_SECONDS = 40
+PATIENCE_SECONDS = 40  #: at most, for what is waited for; of a real client on a busy machine REAL_PATIENCE_SECONDS
+REAL_PATIENCE_SECONDS = 100
+START_SECONDS = "150"
 
 
 def program(engine):
@@ -34,6 +36,8 @@ class World:
     def __init__(self, engine, stub):
         self.engine = engine
         self.stub = stub
+        self.patience = PATIENCE_SECONDS if engine == "fake" else REAL_PATIENCE_SECONDS
+        self.started = []
         self.root = Path(tempfile.mkdtemp(prefix="fl", dir="/tmp"))
         self.home = self.root / "h"
         self.project = self.root / "p"
@@ -88,7 +92,7 @@ class World:
 
     # the operator's hands
 
-    def run(self, *args, stdin=None, timeout=90):
+    def run(self, *args, stdin=None, timeout=180):
         """`fleet ARGS`; the finished process."""
         return subprocess.run([sys.executable, "-m", "fleet", *args], env=self.env, cwd=self.project, timeout=timeout,
                               capture_output=True, input=stdin if isinstance(stdin, bytes) or stdin is None else stdin.encode())  # fmt: skip
@@ -96,10 +100,12 @@ class World:
     def start(self, *args):
         """`fleet ARGS` in the background; what it says is part of the story."""
         with open(self.root / "said", "ab") as said:
-            return subprocess.Popen([sys.executable, "-m", "fleet", *args], env=self.env, cwd=self.project,
-                                    stdout=subprocess.DEVNULL, stderr=said, stdin=subprocess.DEVNULL)  # fmt: skip
+            process = subprocess.Popen([sys.executable, "-m", "fleet", *args], env=self.env, cwd=self.project,
+                                       stdout=subprocess.DEVNULL, stderr=said, stdin=subprocess.DEVNULL)  # fmt: skip
+        self.started.append(process)
+        return process
 
-    def fleet(self, *args, stdin=None, code=0, timeout=90):
+    def fleet(self, *args, stdin=None, code=0, timeout=180):
         """`fleet ARGS` that must end with *code*; what it printed."""
         done = self.run(*args, stdin=stdin, timeout=timeout)
         assert code == done.returncode, (
@@ -118,8 +124,8 @@ class World:
     def dispatch(self, task, prompt, *args, wait="idle"):
         """Start an agent; its view."""
         model = ["--model", "claude-sonnet-4-5"] if self.engine in ("claude-code", "fake") else []
-        return self.json("dispatch", task, "--engine", self.engine, "--prompt-file", "-", "--wait", wait, *model, *args,
-                         stdin=prompt)  # fmt: skip
+        return self.json("dispatch", task, "--engine", self.engine, "--prompt-file", "-", "--wait", wait, "--timeout",
+                         START_SECONDS, *model, *args, stdin=prompt)  # fmt: skip
 
     def agents(self, task=None):
         """The live agents, those of one task."""
@@ -178,8 +184,9 @@ class World:
 
     # looking
 
-    def until(self, condition, what, seconds=PATIENCE_SECONDS):
+    def until(self, condition, what, seconds=None):
         """The first true value of *condition*; fails with the whole story when there is none in time."""
+        seconds = seconds or self.patience
         end = time.monotonic() + seconds
         while time.monotonic() < end:
             value = condition()
@@ -261,6 +268,8 @@ class World:
                     os.kill(int(stat.name), signal.SIGKILL)
                 except ProcessLookupError:
                     pass
+        for process in self.started:
+            process.wait(30)  # they have this home, too
         shutil.rmtree(self.root, ignore_errors=True)
 
 
