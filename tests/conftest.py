@@ -47,8 +47,8 @@ def sampled(*names, every=3):
 
 @pytest.fixture
 def stride(request):
-    """Of the effects of a crash matrix every how many-th one is cut: each with --all, else every third."""
-    return 1 if request.config.getoption("--all") else 3
+    """Of the effects of a crash matrix every how many-th one is cut: each with --all, else every fourth."""
+    return 1 if request.config.getoption("--all") else 4
 
 
 @pytest.fixture(autouse=True)
