@@ -861,6 +861,7 @@ def _(s):
     "permission",
     question="Would you like to make the following edits?",
     options=["Yes, proceed", "Yes, and don't ask again for these files", "No, and tell Codex what to do differently"],
+    cut=True,
 )
 def _(s):
     patch = "*** Begin Patch\\n*** Add File: notes.txt\\n+first line\\n+1. Yes\\n*** End Patch"
