@@ -59,6 +59,11 @@ def answer(at: str, behavior: str) -> None:
     write_file(at + ".answer", encode({"schema_version": SCHEMA_VERSION, "behavior": behavior}), sync=False)
 
 
+def void(at: str) -> None:
+    """Take back an answer that came when its hook had just gone: another hook has its pid, and asks something else."""
+    remove_file(at + ".answer")
+
+
 def forget(at: str) -> None:
     """Remove what one hook left. Safe to repeat."""
     for ending in (".ask", ".answer", ".lock"):
