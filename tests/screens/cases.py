@@ -100,6 +100,16 @@ def _(s):
     s.still()
 
 
+@case(CLAUDE, "suspended", "waiting", "dialog")
+def _(s):
+    claude_turn(s, "STUB: say=The parser is fixed.")
+    s.until("is fixed")
+    s.still()
+    s.keys("C-z")
+    s.until("has been suspended")
+    s.still()
+
+
 @case(CLAUDE, "draft-wrapped", "waiting", "draft", draft=WRAPPED)
 def _(s):
     claude_idle(s)
