@@ -19,7 +19,7 @@ from fleet.errors import BadFile, FleetError, NoRoom, Unreachable
 from fleet.formats import handoff, queue_entry, texts, transcript
 from fleet.formats.atomic import Lock
 from fleet.formats.record import Held
-from fleet.formats.states import Existence, HandoffType, Origin, Turn
+from fleet.formats.states import Existence, HandoffType, Origin, Reason, Turn
 from fleet.model.judge import judge
 from fleet.model.outage import BACK, Fate, Remains, fate, order_of
 from fleet.observe.facts import LOG_TAIL_BYTES, is_of_another_boot
@@ -36,6 +36,8 @@ if TYPE_CHECKING:
 LOCK_SECONDS = 30.0
 #: Reasons of a SessionEnd that nobody but the agent's own terminal gives (Claude Code 2.1.197); a hangup is `other`.
 OWN_ENDS = frozenset({"prompt_input_exit", "logout", "bypass_permissions_disabled"})
+#: What an agent waits for in the middle of its turn, as its hooks tell it.
+DIALOGS = frozenset({Reason.PERMISSION, Reason.QUESTION, Reason.TRUST, Reason.DIALOG})
 #: What the op-id of the word to an interrupted agent begins with; the agent's id follows.
 OP = "fleet-recover-"
 
@@ -321,7 +323,9 @@ def _interrupted(sight: Sight, path: str | None) -> bool:
         pane=Existence.ALIVE, pane_dead=False, running=True, held=False, queued=False, dead_letter=False,
         events=events, settling=False, screen=None, last_said=None,
     )  # fmt: skip
-    if judge(facts).turn not in (Turn.WORKING, Turn.COMPACTING):
+    state = judge(facts)
+    asked = state.turn == Turn.WAITING and state.reason in DIALOGS  # its question went with it
+    if not asked and state.turn not in (Turn.WORKING, Turn.COMPACTING):
         return False
     for said in transcript.backwards(sight.agent.engine, path, LOG_TAIL_BYTES):
         if said.kind != "injected":

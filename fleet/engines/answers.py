@@ -152,6 +152,22 @@ def dialog_on(rules: Rules, lines: Sequence[str], version: str | None = None) ->
     )  # fmt: skip
 
 
+def shows_call(dialog: Dialog, tool: str, given: Mapping[str, Any]) -> bool:
+    """
+    Whether a dialog is surely about that call of a tool: it shows its command or its plan from end to end.
+
+    Claude Code (2.1.197) shows the newest of several questions of its subagents and asks the hooks of all of them. Of
+    other calls (an edit, a page to be fetched) it shows a rendering or a part, which two of them may have in common.
+    """
+    about = dialog.detail.replace(dialog.question, "").strip("\n").splitlines()
+    if tool == "Bash":  # its heading, the command as it was wrapped, what the model says about it
+        shown = filter(None, (re.escape(line.strip()) for line in about[1:]))
+        said = f"{given.get('command') or ''}\n{given.get('description') or ''}"
+        return bool(given.get("command")) and re.fullmatch(r"\s*".join(shown), said.strip()) is not None
+    plan = _words(str(given.get("plan") or ""))  # its client draws the marks of Markdown as something else
+    return tool == "ExitPlanMode" and bool(plan) and _words("".join(about[:-1])).endswith(plan)
+
+
 def chosen(dialog: Dialog, answers: Answers, verdict: Verdict, wanted: str | None) -> int:
     """
     The row that is meant: by its whole label, by a unique beginning of it, or by what says yes or no without more.
@@ -179,6 +195,10 @@ def chosen(dialog: Dialog, answers: Answers, verdict: Verdict, wanted: str | Non
     if answers.is_entry(dialog.labels[found[0]]):
         raise Refused(f"{dialog.labels[found[0]]!r} asks for a text", hint="write it in its pane, or name an answer")
     return found[0]
+
+
+def _words(text: str) -> str:
+    return "".join(filter(str.isalnum, text))
 
 
 def _squeezed(text: str) -> str:

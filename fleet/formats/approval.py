@@ -35,6 +35,16 @@ def ask(at: str, data: dict[str, Any]) -> None:
     write_file(at + ".ask", encode({"schema_version": SCHEMA_VERSION, **data}), sync=False)
 
 
+def asked(at: str) -> tuple[str, dict[str, Any]]:
+    """The tool that a hook asks about, and what it was given; nothing where that cannot be read."""
+    try:
+        data = read_object(at + ".ask", schema=SCHEMA_VERSION)
+    except (FileNotFoundError, BadFile):
+        return "", {}
+    given = data.get("tool_input")
+    return str(data.get("tool_name") or ""), given if isinstance(given, dict) else {}
+
+
 def answered(at: str) -> str | None:
     """What was answered; None as long as nothing was."""
     try:
@@ -47,6 +57,11 @@ def answered(at: str) -> str | None:
 def answer(at: str, behavior: str) -> None:
     """Answer it."""
     write_file(at + ".answer", encode({"schema_version": SCHEMA_VERSION, "behavior": behavior}), sync=False)
+
+
+def void(at: str) -> None:
+    """Take back an answer that came when its hook had just gone: another hook has its pid, and asks something else."""
+    remove_file(at + ".answer")
 
 
 def forget(at: str) -> None:

@@ -36,6 +36,7 @@ def wait(layout: Layout, agent_id: str, call: Payload, wall: float, seconds: flo
         return None
     try:
         question = {"agent_id": agent_id, "tool_name": call.text("tool_name"), "at": rfc3339(wall)}
+        approval.void(at)
         approval.ask(at, {**question, "tool_input": call.data.get("tool_input")})
         behavior = None
         while behavior is None and time.monotonic() < end and os.getppid() == parent:

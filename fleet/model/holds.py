@@ -164,7 +164,8 @@ def described(hold: Hold) -> str:
     end = "" if hold.until is None else f" until {rfc3339(hold.until)}"
     guess = ", a guess" if hold.estimated and end else ""
     cure = f"; `fleet hold clear {hold.key}` moves it aside" if hold.reason == UNREADABLE else ""
-    return f"{on} is on hold{end} ({hold.reason}{guess}): {hold.text}{cure}"
+    said = f": {hold.text}" if hold.text else ""
+    return f"{on} is on hold{end} ({hold.reason}{guess}){said}{cure}"
 
 
 def _short(text: str) -> str:

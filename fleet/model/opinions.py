@@ -40,6 +40,9 @@ _CHANGES = {
     Turn.UNKNOWN: "tmux answers again, the engine reports, or its screen shows something that is recognised",
 }
 _STRAY = "`fleet handoff` ends its engine and goes on from what is known; `fleet stop` ends it and files it away"
+SUSPENDED = "/suspended"  #: what the screen's rule ends with
+#: Claude Code (2.1.197) has let go of its terminal at Ctrl-Z and waits for SIGCONT; no shell in its pane has an `fg`.
+_SUSPENDED = "its engine is sent SIGCONT: `kill -CONT PID`, with the pid that `fleet show` tells"
 _REASONS = {
     Reason.PERMISSION: "the dialog is answered (`fleet approve`, `fleet deny`, or by hand), or interrupted",
     Reason.QUESTION: "the question is answered (`fleet approve`, or by hand), or interrupted",
@@ -63,6 +66,8 @@ def changes(state: State) -> str:
     """What would make another state of it."""
     if state.rule == STRAY:
         return _STRAY
+    if state.rule.endswith(SUSPENDED):
+        return _SUSPENDED
     if state.turn == Turn.IDLE and state.background:
         return f"its background work ends and the engine goes on; {_CHANGES[state.turn]}"
     return (_REASONS.get(state.reason) if state.turn == Turn.WAITING and state.reason else None) or _CHANGES.get(

@@ -5,8 +5,8 @@ row with that label is the marked one; only then Enter is pressed, once, after o
 or a place: what a screen shows between two looks may be another dialog. Whatever is not recognised is refused. How a
 client marks a row and which keys move the mark is data (`dialog.Form`), so every engine is answered in this one way.
 
-Where a hook of the client holds the question (`approvals.hold`), a plain yes or no goes to that hook and no key is
-pressed.
+Where a hook of the client holds the question (`approvals.hold`), and that is surely the one which is shown, a plain yes
+or no goes to that hook and no key is pressed.
 """
 
 from __future__ import annotations
@@ -29,6 +29,7 @@ from fleet.engines.answers import (
     dialog_on,
     is_pending,
     name_of,
+    shows_call,
 )
 from fleet.engines.rules import Rules
 from fleet.errors import Refused, TimedOut, Unreachable
@@ -118,7 +119,7 @@ class _Hand:
         answers = self._answerable(found, known, attach)
         row = chosen(found, answers, verdict, option)
         label = found.labels[row]
-        hook = self._hook()
+        hook = self._hook(found)
         behavior = self._behavior(answers, found, label)
         if hook is not None and behavior is not None:
             self._note(found, verdict, label, f"{INTENDS}let its hook answer")
@@ -194,10 +195,14 @@ class _Hand:
             further = None
         return Answered(self._agent, found, self._name, label, further)
 
-    def _hook(self) -> str | None:
-        """The one hook that holds a question of the agent; None when none does, or it cannot be said which is open."""
+    def _hook(self, dialog: Dialog) -> str | None:
+        """
+        The one hook that holds a question of the agent, when that is surely the one which is shown; else None.
+
+        A subagent's question may lie beneath the one that is shown, whose own hook has run out or has not begun yet.
+        """
         held = approval.held(self._fleet.layout, self._agent.id)
-        return held[0] if len(held) == 1 else None
+        return held[0] if len(held) == 1 and shows_call(dialog, *approval.asked(held[0])) else None
 
     @staticmethod
     def _behavior(answers: Answers, dialog: Dialog, label: str) -> str | None:

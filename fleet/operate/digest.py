@@ -25,21 +25,21 @@ STALLED = frozenset({Verdict.STALLED, Verdict.DEAD, Verdict.GONE})
 class Next(StrEnum):
     """What the operator can do about one agent."""
 
-    ANSWER = "answer"  #: a question, a permission, trust, a plan or a dialog is open
+    ANSWER = "answer"  #: a question, a permission, trust or a plan is open
     LOG_IN = "log-in"  #: its engine is not logged in
     WAIT = "wait"  #: for a limit, a hold or a handoff: time mends it
     RETRY = "retry"  #: its handoff was given up
     DRAFT = "draft"  #: somebody's half-typed text is in its composer
     RECOVER = "recover"  #: its session and its engine are gone
     STOP = "stop"  #: its pane is gone and its engine still runs
-    LOOK = "look"  #: it has stalled or ended, or cannot be judged
+    LOOK = "look"  #: it has stalled or ended, cannot be judged, or shows a dialog that is closed in its pane
     REVIEW = "review"  #: its turn is over
     NOTHING = "nothing"  #: it works
 
 
 _OF_REASON = {
     Reason.LOGIN: Next.LOG_IN, Reason.LIMIT: Next.WAIT, Reason.HOLD: Next.WAIT, Reason.HANDOFF: Next.WAIT,
-    Reason.DEAD_LETTER: Next.RETRY, Reason.DRAFT: Next.DRAFT,
+    Reason.DEAD_LETTER: Next.RETRY, Reason.DRAFT: Next.DRAFT, Reason.DIALOG: Next.LOOK,
 }  # fmt: skip
 _COMMANDS = {
     Next.ANSWER: "fleet approvals", Next.LOG_IN: "fleet attach {id}", Next.RETRY: "fleet queue retry {id}",

@@ -1,9 +1,13 @@
 """A real client's dialog is answered from outside: by label, the very one that was meant, and once."""
 
 import json
+import os
 
 import pytest
 
+from fleet.formats import approval
+from fleet.formats.atomic import Lock
+from fleet.formats.layout import Layout
 from tests.agents.conftest import REAL
 from tests.cli.test_shapes import check
 from tests.screens.stage import versions
@@ -230,3 +234,19 @@ def test_a_hook_that_holds_answers_without_a_key(world):
     assert not (world.project / "three").exists()
     ways = [e["result"] for e in world.events(agent["id"], "DialogAnswered")]
     assert ["about to let its hook answer", "went"] == ways[:2]
+
+
+@only("claude-code")
+def test_a_hook_of_a_question_that_is_not_shown_gets_no_answer(world):
+    """The question of another subagent may wait beneath the one that is shown, whose own hook is not there (yet)."""
+    world.rules({"match": "build", "do": asking(world, "one")})
+    agent = world.dispatch("build", "build it", wait="accepted")
+    asked(world, "touch one")
+    at = approval.stem(Layout(str(world.fleet_home)), agent["id"], os.getpid())
+    os.makedirs(os.path.dirname(at), exist_ok=True)
+    with Lock(at + ".lock"):
+        approval.ask(at, {"agent_id": agent["id"], "tool_name": "Bash", "tool_input": {"command": "touch beneath"}})
+        world.fleet("approve", "build")
+
+        assert approval.answered(at) is None
+    world.until((world.project / "one").exists, "the command that was shown has run")

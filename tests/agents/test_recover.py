@@ -8,6 +8,7 @@ import uuid
 from pathlib import Path
 
 from fleet.formats import events
+from tests.agents.test_approvals import asking
 from tests.cli.test_shapes import check
 
 WORD = "heliotrope"
@@ -91,6 +92,19 @@ def test_an_interrupted_turn_goes_on_and_a_lost_conversation_begins_from_the_doc
         document = prompt["prompt_head"].split(" at ")[1].split(" and ")[0]
         assert f"tasks/{fresh['dispatch_id']}.md" in Path(document).read_text()
     assert [] == world.json("queue", "list")
+
+
+def test_who_was_asking_goes_on(world):
+    """A dialog is in the middle of a turn: its question went with it, so its agent is told to go on."""
+    world.rules({"match": "begin", "do": asking(world, "one")})
+    world.dispatch("asks", "begin", wait="accepted")
+    world.state("asks", "waiting", "permission")
+    lost(world)
+
+    (row,) = json.loads(world.fleet("recover", "--json"))
+
+    assert ("resume", True, True) == (row["how"], row["interrupted"], row["recovered"])
+    world.until(lambda: world.events(row["successor_id"], "UserPromptSubmit"), "it was told")
 
 
 def test_only_what_went_with_its_machine_comes_back(engine, world):

@@ -75,6 +75,21 @@ def test_an_interrupted_agent_is_idle(watched):
     told(watched, "idle", "interrupted")
 
 
+def test_a_suspended_agent_waits(watched):
+    """A client that Ctrl-Z took off its terminal waits for somebody: no shell is there to bring it back, SIGCONT does."""
+    agent = watched.one
+    watched.keys(agent, "C-z")
+    told(watched, "waiting", "dialog", state_source="screen")
+    said = watched.fleet("explain", "t")
+    assert "has been suspended" in said
+    assert "kill -CONT PID" in said
+    os.kill(agent["pid"], signal.SIGCONT)
+    told(watched, "idle")
+
+
+test_a_suspended_agent_waits.engines = ("claude-code",)
+
+
 def test_a_prompt_typed_into_a_running_turn(watched):
     """It is one turn or two, as the client has it: working throughout, then idle."""
     agent = watched.one

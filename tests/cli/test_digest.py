@@ -17,6 +17,7 @@ def test_each_agent_has_one_next_step():
         (ROW, Next.NOTHING),
         (ROW._replace(liveness=Verdict.STALLED), Next.LOOK),
         (ROW._replace(turn=Turn.WAITING, reason=Reason.PERMISSION), Next.ANSWER),
+        (ROW._replace(turn=Turn.WAITING, reason=Reason.DIALOG), Next.LOOK),  # `fleet approvals` lists none of these
         (ROW._replace(turn=Turn.WAITING, reason=Reason.LOGIN), Next.LOG_IN),
         (ROW._replace(turn=Turn.WAITING, reason=Reason.LIMIT), Next.WAIT),
         (ROW._replace(turn=Turn.WAITING, reason=Reason.DEAD_LETTER, handoff="dead"), Next.RETRY),

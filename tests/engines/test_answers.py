@@ -2,7 +2,7 @@
 
 import pytest
 
-from fleet.engines.answers import Answers, Dialog, Verdict, answers_of, chosen, dialog_on, fingerprint, name_of
+from fleet.engines.answers import Answers, Dialog, Verdict, answers_of, chosen, dialog_on, fingerprint, name_of, shows_call
 from fleet.engines.dialog import LIST, marked, options_of
 from fleet.engines.screen import cells, plain
 from fleet.errors import Ambiguous, NotFound, Refused, TimedOut, Unreachable
@@ -56,6 +56,60 @@ def test_a_plan_is_part_of_its_dialog():
     assert whole.is_whole and "2. Mend it" in whole.detail
     assert whole.print != dialog_on(rules("claude-code"), [t.replace("Mend it", "Remove it") for t in one.text]).print
     assert not dialog_on(rules("claude-code"), one.text[begin:]).is_whole
+
+
+COMMAND = """\
+ Bash command · from the general-purpose agent
+
+   rm -rf ./build && make
+   all # twice
+   make it
+
+ Do you want to proceed?"""
+
+
+@pytest.mark.parametrize(
+    ("tool", "given", "shown"),
+    [
+        ("Bash", {"command": "rm -rf ./build && make all # twice", "description": "make it"}, True),
+        ("Bash", {"command": "rm -rf ./build && make\n  all # twice\nmake it"}, True),
+        ("Bash", {"command": "rm -rf . /build && make all # twice", "description": "make it"}, False),
+        ("Bash", {"command": "rm -rf ./build", "description": "make it"}, False),
+        ("Bash", {"command": "make all # twice", "description": "make it"}, False),
+        ("Bash", {"command": "rm -rf ./build && make all # twice; reboot", "description": "make it"}, False),
+        ("Bash", {}, False),
+        ("Write", {"file_path": "build", "content": "all"}, False),
+        ("", {}, False),
+    ],
+)
+def test_a_call_is_shown_by_a_dialog_that_has_all_of_its_command(tool, given, shown):
+    """Not by one that has it among others, or a part of it, or that shows how it would look."""
+    dialog = DIALOG._replace(question="Do you want to proceed?", detail=COMMAND)
+
+    assert shown == shows_call(dialog, tool, given)
+
+
+def test_a_plan_has_a_plain_yes_and_a_plain_no():
+    """The yes lets every edit be asked about; the no leaves the client in its plan mode."""
+    (one,) = [s for s in SCREENS if (s.engine, s.case, s.width) == ("claude-code", "plan-approval", 100)]
+    found = dialog_on(rules("claude-code"), one.lines)
+    answers = shipped("claude-code")[found.rule]
+
+    said = [found.labels[chosen(found, answers, verdict, None)] for verdict in Verdict]
+    assert ["Yes, manually approve edits", "Tell Claude what to change"] == said
+
+
+@pytest.mark.parametrize("width", [100, 220])
+def test_a_plan_is_shown_by_the_dialog_that_has_all_of_it(width):
+    """However its client draws Markdown."""
+    (one,) = [s for s in SCREENS if (s.engine, s.case, s.width) == ("claude-code", "plan-approval", width)]
+    dialog = dialog_on(rules("claude-code"), one.lines)
+
+    for plan, shown in (
+        ("# Plan\n\n1. **Read** the parser\n2. `Mend` it\n3. Test it", True),
+        ("# Plan\n\n1. Read the parser\n2. Mend it", False), ("# Another plan", False), ("", False),
+    ):  # fmt: skip
+        assert shown == shows_call(dialog, "ExitPlanMode", {"plan": plan}), plan
 
 
 def test_a_command_that_looks_like_a_question_hides_nothing():

@@ -7,6 +7,8 @@ import pytest
 
 from fleet.clock import SystemClock, wait_until
 from fleet.formats import approval
+from fleet.hooks import asking
+from fleet.hooks.payload import Payload
 from tests.hooks.conftest import ID
 
 CLOCK = SystemClock()
@@ -84,3 +86,12 @@ def test_a_damaged_answer_is_none(agent):
         with open(at + ".answer", "w", encoding="utf-8") as f:
             f.write(text)
         assert approval.answered(at) is None
+
+
+def test_an_answer_to_another_question_is_none(agent):
+    """One that came too late for a hook which had the same pid: nobody has said anything to this one."""
+    at = approval.stem(agent.layout, ID, os.getpid())
+    os.makedirs(agent.layout.approvals, exist_ok=True)
+    approval.answer(at, approval.ALLOW)
+
+    assert asking.wait(agent.layout, ID, Payload("claude-code", "PermissionRequest", PAYLOAD), 0.0, 0.5) is None

@@ -100,6 +100,16 @@ def _(s):
     s.still()
 
 
+@case(CLAUDE, "suspended", "waiting", "dialog")
+def _(s):
+    claude_turn(s, "STUB: say=The parser is fixed.")
+    s.until("is fixed")
+    s.still()
+    s.keys("C-z")
+    s.until("has been suspended")
+    s.still()
+
+
 @case(CLAUDE, "draft-wrapped", "waiting", "draft", draft=WRAPPED)
 def _(s):
     claude_idle(s)
@@ -861,6 +871,7 @@ def _(s):
     "permission",
     question="Would you like to make the following edits?",
     options=["Yes, proceed", "Yes, and don't ask again for these files", "No, and tell Codex what to do differently"],
+    cut=True,
 )
 def _(s):
     patch = "*** Begin Patch\\n*** Add File: notes.txt\\n+first line\\n+1. Yes\\n*** End Patch"

@@ -271,6 +271,19 @@ def test_a_rescue_saves_what_was_staged_and_is_nowhere_else(local):
     assert (2, True) == (again.returncode, str(patch) in again.stderr.decode())
 
 
+def test_a_later_rescue_names_the_patch_of_the_files(local):
+    """Not that of what was only staged, which is written after it and holds the lesser part."""
+    ground = local
+    tree = Path(ground.tree(ground.order("t"))["path"])
+    (tree / "st.txt").write_text("staged\n")
+    ground.git("add", "st.txt", at=tree)
+    (tree / "st.txt").write_text("precious\n")
+    done = ground.json("rescue", "t")
+    os.utime(done["staged"], (2e9, 2e9))
+
+    assert f"rescued before is {done['patch']}\n" in ground.run("rescue", "t").stderr.decode()
+
+
 def test_what_is_staged_after_it_was_saved_keeps_the_tree(local):
     """The second look, of the tree that was moved away, asks for the index as well; the tree is back at its place."""
     ground = local

@@ -148,7 +148,8 @@ def _earlier(fleet: Fleet, agent: Agent) -> str | None:
     """The patch of the newest earlier rescue; that of what was only staged when it has no other."""
     folder = fleet.layout.rescues
     found = [os.path.join(folder, name) for name in os.listdir(folder) if name.startswith(f"{agent.id}-")]
-    return max(found, key=lambda path: (os.stat(path).st_mtime, not path.endswith(".staged.patch")), default=None)
+    every = [path for path in found if not path.endswith(".staged.patch")] or found
+    return max(every, key=lambda path: os.stat(path).st_mtime, default=None)
 
 
 def _end(args: argparse.Namespace, row: dict[str, Any], code: int, words: str | None) -> int:
