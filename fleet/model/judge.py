@@ -29,6 +29,9 @@ _TELLING = frozenset({
 #: Events after which a turn may end without another one: by Esc, by an API error of Codex, by a killed hook.
 _SILENT_ENDS = frozenset({"UserPromptSubmit", "Stop", "PermissionRequest"})
 
+#: Tools of Claude Code (2.1.197) that are a question and no permission: one with a choice, and a plan.
+_QUESTIONS = frozenset({"AskUserQuestion", "ExitPlanMode"})
+
 STRAY = "no-pane"  #: the rule of an engine that outlived its pane
 
 #: Events that end a turn by themselves.
@@ -179,7 +182,8 @@ def _verdict(  # noqa: C901, PLR0912  # one row per event: a table that branches
         case "PostCompact":
             return Turn.IDLE if event.get("trigger") == "manual" else Turn.WORKING, None, ""
         case "PermissionRequest" if facts.last_said in (None, "tool"):
-            return Turn.WAITING, Reason.PERMISSION, f"asks to use {event.get('tool_name')}"
+            tool = event.get("tool_name")
+            return Turn.WAITING, Reason.QUESTION if tool in _QUESTIONS else Reason.PERMISSION, f"asks to use {tool}"
         case "PermissionRequest":
             return Turn.WORKING, None, "the log went on after the question"
         case "SessionStart" if event.get("session_source") != "compact":

@@ -82,7 +82,8 @@ def _there(remains: Remains) -> tuple[Fate, str] | None:
     if remains.running is None:
         return Fate.UNKNOWN, "its process could not be looked for"
     if remains.running and remains.process and remains.pane == Existence.GONE:
-        return Fate.NO_PANE, f"left alone: {remains.process} still runs without a pane; `fleet stop` ends it"
+        ways = "`fleet handoff` ends it and goes on, `fleet stop` ends it"
+        return Fate.NO_PANE, f"left alone: {remains.process} still runs without a pane; {ways}"
     if remains.running:
         return Fate.RUNS, "its engine runs"
     if remains.pane == Existence.ALIVE:

@@ -31,7 +31,7 @@ class Next(StrEnum):
     RETRY = "retry"  #: its handoff was given up
     DRAFT = "draft"  #: somebody's half-typed text is in its composer
     RECOVER = "recover"  #: its session and its engine are gone
-    STOP = "stop"  #: its pane is gone and its engine still runs
+    HAND_OFF = "hand-off"  #: its pane is gone and its engine still runs
     LOOK = "look"  #: it has stalled or ended, cannot be judged, or shows a dialog that is closed in its pane
     REVIEW = "review"  #: its turn is over
     NOTHING = "nothing"  #: it works
@@ -44,7 +44,7 @@ _OF_REASON = {
 _COMMANDS = {
     Next.ANSWER: "fleet approvals", Next.LOG_IN: "fleet attach {id}", Next.RETRY: "fleet queue retry {id}",
     Next.DRAFT: "fleet attach {id}", Next.RECOVER: "fleet recover {id}", Next.LOOK: "fleet explain {id}",
-    Next.REVIEW: "fleet peek {id}", Next.STOP: "fleet stop {id}",
+    Next.REVIEW: "fleet peek {id}", Next.HAND_OFF: "fleet handoff {id}",
 }  # fmt: skip
 #: In which order next steps are said: what holds others up first.
 _ORDER = tuple(Next)
@@ -81,7 +81,7 @@ def next_of(row: Row) -> Next:
     if row.turn == Turn.GONE:
         return Next.RECOVER
     if row.stray and row.turn == Turn.UNKNOWN:
-        return Next.STOP
+        return Next.HAND_OFF
     if row.turn in (Turn.EXITED, Turn.UNKNOWN) or row.liveness in STALLED:
         return Next.LOOK
     return Next.REVIEW if row.turn == Turn.IDLE else Next.NOTHING

@@ -23,7 +23,7 @@ def test_each_agent_has_one_next_step():
         (ROW._replace(turn=Turn.WAITING, reason=Reason.DEAD_LETTER, handoff="dead"), Next.RETRY),
         (ROW._replace(turn=Turn.GONE), Next.RECOVER),
         (ROW._replace(turn=Turn.UNKNOWN), Next.LOOK),
-        (ROW._replace(turn=Turn.UNKNOWN, stray=True), Next.STOP),
+        (ROW._replace(turn=Turn.UNKNOWN, stray=True), Next.HAND_OFF),
         (ROW._replace(turn=Turn.EXITED), Next.LOOK),
         (ROW._replace(turn=Turn.IDLE), Next.REVIEW),
     ]
@@ -106,7 +106,7 @@ def test_an_engine_that_outlived_its_pane_is_shown_with_what_ends_it(world):
     text = world.fleet("digest")
 
     check("digest", page)
-    assert [("stop", f"fleet stop {one['id']}")] == [(step["next"], step["command"]) for step in page["next"]]
+    assert [("hand-off", f"fleet handoff {one['id']}")] == [(step["next"], step["command"]) for step in page["next"]]
     assert f"its engine (pid {one['pid']}) still runs" in page["unknown"][0]["why"]
     assert f"its engine (pid {one['pid']}) still runs" in " ".join(text.split())
     assert "fleet stop" in world.fleet("explain", "one")

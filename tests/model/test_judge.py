@@ -110,6 +110,16 @@ def test_a_successor_says_whom_it_waits_for():
     assert "predecessor" not in judge(facts(held=True)).evidence
 
 
+@pytest.mark.parametrize(
+    ("tool", "reason"), [("Bash", "permission"), ("AskUserQuestion", "question"), ("ExitPlanMode", "question")]
+)
+def test_a_question_is_no_permission(tool, reason):
+    """Claude Code asks its hook for leave to ask and to show a plan; the operator is asked a question."""
+    state = judge(facts(PROMPT, {**ASKS, "tool_name": tool}))
+
+    assert ("waiting", reason, f"asks to use {tool}") == (state.turn, state.reason, state.evidence)
+
+
 def test_an_engine_without_a_pane_is_named():
     """Nobody sees what it does, and what it reported last may be of any age: its process is what is left to look at."""
     known = facts(PROMPT, pane=Existence.GONE, pid=4711)

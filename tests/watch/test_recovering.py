@@ -5,9 +5,12 @@ import json
 import os
 import signal
 
+import pytest
+
 from fleet.app import Fleet
 from fleet.drain.recovering import Recovery
 from fleet.model.outage import Fate
+from fleet.process.table import read_process
 from tests.cli.test_shapes import check
 
 
@@ -101,20 +104,24 @@ def test_an_entry_without_its_folder_waits(ground):
     assert 2 == ground.agent("late")["generation"]
 
 
-def test_an_engine_that_outlives_its_pane_is_named(ground):
+@pytest.mark.parametrize(("way", "left"), [(("stop", "t", "--grace", "0"), []), (("handoff", "t"), [2])])
+def test_an_engine_that_outlives_its_pane_is_named(ground, way, left):
     """Whom the hangup of its server does not end is not brought back beside itself, and not passed over: recover names the
-    process and what ends it."""
+    process and both ways out, and each of them ends it."""
     command = ("--engine", "command", "--wait", "started", "--", "nohup", "sleep", "400")
     agent = ground.json("dispatch", "t", *command)
     try:
         ground.tmux("kill-server")
 
         (row,) = rows(ground.fleet("recover", "--json", code=1), "no-pane")
-        assert f"its engine (pid {agent['pid']}) still runs without a pane; `fleet stop` ends it" in row["why"]
+        ways = "`fleet handoff` ends it and goes on, `fleet stop` ends it"
+        assert f"its engine (pid {agent['pid']}) still runs without a pane; {ways}" in row["why"]
         assert str(agent["pid"]) in ground.fleet("recover", code=1)
         assert [] == ground.json("queue", "list")
-        ground.fleet("stop", "t", "--grace", "0")
-        assert [] == ground.agents()
+        ground.fleet(*way)
+        assert left == [one["generation"] for one in ground.agents()]
+        process = read_process(agent["pid"])
+        assert process is None or process.zombie
     finally:
         with contextlib.suppress(ProcessLookupError):
             os.kill(agent["pid"], signal.SIGKILL)

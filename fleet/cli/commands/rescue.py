@@ -101,6 +101,7 @@ def _rescue(args: argparse.Namespace, fleet: Fleet, agent: Agent, grace: float) 
             row["worktree_reason"] = str(e)
             words = f"{e}; working tree left in place until `fleet rescue {agent.id}` runs again"
             return _end(args, row, EXIT_UNCONFIRMED, words)
+        output.say(f"fleet: note: agent {agent.id} has ended")
     try:
         with output.when_slow(f"looking at what {agent.id} did until its end in {agent.cwd}"):
             saved = rescuing.save(fleet, agent, time, saved)
