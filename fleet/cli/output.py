@@ -2,11 +2,12 @@
 
 from __future__ import annotations
 
-import json
 import os
 import sys
 import threading
 from contextlib import contextmanager
+
+from fleet.formats import jsontext
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
@@ -42,11 +43,19 @@ def when_slow(doing: str, seconds: float = SLOW_SECONDS) -> Iterator[None]:
 def data(value: Any) -> None:
     """JSON on stdout; of an array one element a line, which is readable and a third of the cost."""
     if isinstance(value, list) and value:
-        text = "[\n" + ",\n".join(json.dumps(one, ensure_ascii=_escaped()) for one in value) + "\n]"
+        text = "[\n" + ",\n".join(jsontext.dumps(one, ascii_only=_escaped()) for one in value) + "\n]"
     else:
-        text = json.dumps(value, indent=2, ensure_ascii=_escaped())
+        text = _indented(value)
     sys.stdout.write(text.encode("utf-8", "replace").decode() + "\n")
     sys.stdout.flush()
+
+
+def _indented(value: Any) -> str:
+    if not _escaped():
+        return jsontext.pretty(value)
+    import json  # noqa: PLC0415  # only for a terminal that cannot say everything
+
+    return json.dumps(value, indent=2)
 
 
 def _escaped() -> bool:
@@ -56,7 +65,7 @@ def _escaped() -> bool:
 
 def line(value: Any) -> None:
     """One line of JSON, at once: for what is read while it goes on."""
-    sys.stdout.write(json.dumps(value, ensure_ascii=_escaped()).encode("utf-8", "replace").decode() + "\n")
+    sys.stdout.write(jsontext.dumps(value, ascii_only=_escaped()).encode("utf-8", "replace").decode() + "\n")
     sys.stdout.flush()
 
 

@@ -6,7 +6,6 @@ from it.
 
 from __future__ import annotations
 
-import hashlib
 import os
 from typing import NamedTuple
 
@@ -59,4 +58,6 @@ def account_of(engine: str, env: Mapping[str, str]) -> str | None:
 
 
 def _hashed(text: str) -> str:
+    import hashlib  # noqa: PLC0415  # 6 ms, which nobody pays for an engine without an account
+
     return hashlib.sha256(text.encode("utf-8", "surrogateescape")).hexdigest()

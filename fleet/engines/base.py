@@ -2,13 +2,13 @@
 
 from __future__ import annotations
 
-import json
 import os
 import shutil
 from types import MappingProxyType
 from typing import NamedTuple, Protocol
 
 from fleet.errors import EnvironmentMissing, Refused
+from fleet.formats import jsontext
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
@@ -122,8 +122,8 @@ def read_json(path: str) -> dict[str, Any] | None:
     """A JSON object of the user's; None when it is missing or something else."""
     try:
         with open(path, encoding="utf-8") as f:
-            data = json.load(f)
-    except (OSError, ValueError):
+            data = jsontext.loads(f.read())
+    except (OSError, ValueError, RecursionError):
         return None
     return data if isinstance(data, dict) else None
 

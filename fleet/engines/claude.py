@@ -16,7 +16,6 @@ settings file was not loaded).
 from __future__ import annotations
 
 import functools
-import json
 import os
 
 from fleet import resources
@@ -193,6 +192,8 @@ def _set_trust(path: str, state: dict[str, Any], folder: str, *, accepted: objec
     else:
         entry["hasTrustDialogAccepted"] = accepted
     mode = os.stat(path).st_mode & 0o777 if os.path.exists(path) else 0o600
+    import json  # noqa: PLC0415  # only for whom trust is given or taken back
+
     write_file(path, json.dumps(state, indent=2, ensure_ascii=False).encode(), mode=mode)
 
 

@@ -7,11 +7,11 @@ default permission mode, and so does reading a handoff document there; `permissi
 
 from __future__ import annotations
 
-import json
 import os
 import shlex
 
 from fleet.formats.approval import TIMEOUT_SECONDS
+from fleet.formats.atomic import encode
 from fleet.formats.events import HOOK_SECONDS
 
 TYPE_CHECKING = False
@@ -54,4 +54,4 @@ def settings(request: Request, engine: str, extra: dict[str, Any] | None = None)
         for event in EVENTS
     }  # fmt: skip
     data: dict[str, Any] = {"hooks": hooks, "permissions": {"allow": allow}, **(extra or {})}
-    return (json.dumps(data, indent=2) + "\n").encode()
+    return encode(data)
