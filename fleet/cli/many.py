@@ -6,6 +6,7 @@ import argparse
 import hashlib
 import os
 import sys
+from concurrent.futures import ThreadPoolExecutor
 
 from fleet.cli import given, ordering, output
 from fleet.dispatch import batch
@@ -29,6 +30,7 @@ if TYPE_CHECKING:
 
 #: What a task may leave to the command line, which also wins over the file.
 SHARED = ("project", "cwd", "engine", "model", "prompt", "prompt_file", "mode", "role", "env_file", "worktree")
+WRITERS = 8  #: at once: a disk takes as long for eight syncs as for one
 BAR_CHARACTERS = 24
 PROMPT_CHARACTERS = 200
 REAL = ("started", "queued", "failed")  #: results of orders that exist: the ids of the others will never be seen again
@@ -191,7 +193,7 @@ def _queue(
     args: argparse.Namespace, fleet: Fleet, planned: list[tuple[batch.Spec, Order]], starts: Starts, report: _Report
 ) -> dict[str, Order]:
     """Put the tasks into the queue, all of them before the first is started; those that are new, by dispatch id."""
-    batch_id, mine = _batch(args.source), {}
+    batch_id, mine, entries = _batch(args.source), {}, []
     with Lock(fleet.layout.starts_lock, LOCK_SECONDS):
         present = _present(fleet, starts)
         for place, (spec, order) in enumerate(planned):
@@ -206,8 +208,11 @@ def _queue(
                 "prompt": None if order.prompt is None else order.prompt.decode("utf-8", "surrogateescape"),
                 "order": order.as_data(),
             }  # fmt: skip
-            start_entry.write(fleet.layout, entry)
+            entries.append(entry)
             mine[order.dispatch_id] = order
+        with ThreadPoolExecutor(WRITERS) as pool:
+            for _ in pool.map(lambda entry: start_entry.write(fleet.layout, entry), entries):
+                pass  # what could not be written is raised here
     return mine
 
 
