@@ -326,18 +326,20 @@ def test_of_two_rescues_of_one_agent_the_second_is_refused(local):
 def test_a_rescue_says_in_one_sentence_what_no_patch_holds(local):
     """Whether there is a patch beside it or not: no word of a patch that there is none of, nor of a tree without work."""
     ground = local
-    tree = Path(ground.tree(ground.order("t"))["path"])
+    agent = ground.order("t")
+    tree = Path(ground.tree(agent)["path"])
     ground.git("init", "-q", str(tree / "nested"))
 
     said = ground.run("rescue", "t")
 
     assert (1, "no patch was made of t\n") == (said.returncode, said.stdout.decode())
     reason = "working tree left in place: no patch holds another repository below it, nested"
-    assert f"fleet: {reason}\nhint: it is where it was: {tree}\n" == said.stderr.decode()
+    ended, words = f"fleet: note: agent {agent['id']} has ended\n", f"fleet: {reason}\nhint: it is where it was: {tree}\n"
+    assert ended + words == said.stderr.decode()
     (tree / "work").write_text("work\n")
     again = ground.run("rescue", "t")
     assert (1, True) == (again.returncode, again.stdout.decode().startswith("rescued t to "))
-    assert said.stderr == again.stderr
+    assert words == again.stderr.decode()
 
 
 @pytest.mark.parametrize("trouble", ["nested", "unsaved"])
