@@ -219,18 +219,23 @@ class World:
         return list(texts(bodies[-1])) if bodies else []
 
     def engines(self):
-        """The processes that are engines of ours, by what they run and where."""
-        found = []
+        """
+        The processes that are engines of ours, by what they run and where.
+
+        A child of one that has not got to its own program yet still shows the engine's: it is none.
+        """
+        found = {}
         for stat in Path("/proc").glob("[0-9]*"):
             try:
                 environ = (stat / "environ").read_bytes()
                 argv = (stat / "cmdline").read_bytes().split(b"\0")
+                parent = int((stat / "stat").read_bytes().rpartition(b")")[2].split()[1])
             except OSError:
                 continue
             if f"FLEET_HOME={self.fleet_home}".encode() in environ and b"FLEET_AGENT_ID=" in environ:
                 if b"--session-id" in argv or b"--resume" in argv or any(a.startswith(b"hooks.Stop") for a in argv):
-                    found.append(int(stat.name))
-        return found
+                    found[int(stat.name)] = parent
+        return [pid for pid, parent in found.items() if parent not in found]
 
     def story(self):
         """All there is to know, for a failing test."""
