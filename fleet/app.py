@@ -151,8 +151,8 @@ class Fleet:
     def scanner(self, seconds: float | None = None) -> Scanner:
         """What looks at the screens of agents; whoever asks for it closes it."""
         from fleet.engines.rules import Rules  # noqa: PLC0415  # paid only where it is used
-        from fleet.observe.scanner import Scanner  # noqa: PLC0415
-        from fleet.tmux.control import Control  # noqa: PLC0415
+        from fleet.observe.scanner import Scanner  # noqa: PLC0415  # paid only where it is used
+        from fleet.tmux.control import Control  # noqa: PLC0415  # paid only where it is used
 
         limit = self.settings.number("scanner.deadline_seconds") if seconds is None else seconds
         return Scanner(

@@ -27,8 +27,8 @@ def change(path: str, name: str, value: Any, *, remove: bool = False) -> bytes:
         UsageError: the file is no YAML of names and values.
     """
     from ruamel.yaml import YAML  # noqa: PLC0415  # 60 ms, paid only where a file is changed
-    from ruamel.yaml.comments import CommentedMap  # noqa: PLC0415
-    from ruamel.yaml.error import YAMLError  # noqa: PLC0415
+    from ruamel.yaml.comments import CommentedMap  # noqa: PLC0415  # paid only where it is used
+    from ruamel.yaml.error import YAMLError  # noqa: PLC0415  # paid only where it is used
 
     yaml = YAML()
     yaml.preserve_quotes = True

@@ -25,7 +25,7 @@ def declare(parser: argparse.ArgumentParser) -> None:
 def give(args: argparse.Namespace, fleet: Fleet, verdict: str) -> int:
     """Answer, and say what was answered."""
     from fleet.engines.answers import Verdict  # noqa: PLC0415  # paid only where it is used
-    from fleet.operate.approving import answer  # noqa: PLC0415
+    from fleet.operate.approving import answer  # noqa: PLC0415  # paid only where it is used
 
     agent = fleet.agents.find(args.agent)
     done = answer(fleet, agent, Verdict(verdict), option=args.option, dialog=args.dialog)

@@ -126,9 +126,9 @@ def _agents() -> list[str]:
 
 def _settings() -> list[str]:
     from fleet import resources  # noqa: PLC0415  # paid only where it is used
-    from fleet.config import engine_names, engine_options, fleet_home  # noqa: PLC0415
-    from fleet.formats.layout import Layout  # noqa: PLC0415
-    from fleet.yaml_files import YamlFiles, flat  # noqa: PLC0415
+    from fleet.config import engine_names, engine_options, fleet_home  # noqa: PLC0415  # paid only where it is used
+    from fleet.formats.layout import Layout  # noqa: PLC0415  # paid only where it is used
+    from fleet.yaml_files import YamlFiles, flat  # noqa: PLC0415  # paid only where it is used
 
     files = YamlFiles(Layout(fleet_home(os.environ)))
     names = list(flat(files.read(resources.config_file("defaults.yaml"))))

@@ -77,8 +77,8 @@ def log_error(layout: Layout, argv: list[str], agent_id: str, error: BaseExcepti
     """Write down what a hook could not do; what cannot be written is lost."""
     import traceback  # noqa: PLC0415  # only a failing hook pays for it
 
-    from fleet.formats.redaction import Redactor  # noqa: PLC0415
-    from fleet.formats.rotation import append  # noqa: PLC0415
+    from fleet.formats.redaction import Redactor  # noqa: PLC0415  # paid only where it is used
+    from fleet.formats.rotation import append  # noqa: PLC0415  # paid only where it is used
 
     try:
         os.makedirs(layout.logs, mode=0o700, exist_ok=True)
