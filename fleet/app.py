@@ -141,23 +141,21 @@ class Fleet:
             return ()
         scanner = self.scanner()
         scanner.screens.update(screens.read(self.layout))
-        try:
-            tick = scanner.tick(agents)
-        finally:
-            scanner.close()
+        tick = scanner.tick(agents)
         self.screens = lambda: scanner.screens
         return tick.errors
 
     def scanner(self, seconds: float | None = None) -> Scanner:
-        """What looks at the screens of agents; whoever asks for it closes it."""
+        """What looks at the screens of agents."""
         from fleet.engines.rules import Rules  # noqa: PLC0415  # paid only where it is used
         from fleet.observe.scanner import Scanner  # noqa: PLC0415  # paid only where it is used
-        from fleet.tmux.control import Control  # noqa: PLC0415  # paid only where it is used
+        from fleet.tmux.batch import Batch  # noqa: PLC0415  # paid only where it is used
+        from fleet.tmux.client import Tmux  # noqa: PLC0415  # paid only where it is used
 
         limit = self.settings.number("scanner.deadline_seconds") if seconds is None else seconds
         return Scanner(
             self.clock,
-            lambda socket: Control(self.tmux_on(socket), self.clock, seconds=limit),
+            lambda socket: Batch(Tmux(socket, binary=self.tmux_binary, timeout_seconds=limit)),
             lambda name: Rules(name, self.settings.screen(name)),
             lambda: self.socket,
             self.versions.of,
@@ -183,7 +181,6 @@ class Fleet:
         owner = start.get("owner")
         if not isinstance(owner, dict) or not isinstance(owner.get("pid"), int):
             return False
-        from fleet.process.table import read_process  # noqa: PLC0415  # paid only where it is used
+        from fleet.process.table import lives  # noqa: PLC0415  # paid only where it is used
 
-        process = read_process(owner["pid"])
-        return process is not None and not process.zombie and process.start == owner.get("pid_start")
+        return lives(owner["pid"], owner.get("pid_start"))

@@ -2,6 +2,8 @@
 # Sourced, never run.
 
 root=$(cd "$(dirname "${BASH_SOURCE[0]}")/.." && pwd)
+# Installed, fleet is compiled once. With this variable every one of the thousands of starts of a test run would compile it.
+unset PYTHONDONTWRITEBYTECODE
 cache=${FLEET_TEST_CACHE:-${XDG_CACHE_HOME:-$HOME/.cache}/tmux-fleet-tests}
 
 say() { printf '%s\n' "$*" >&2; }

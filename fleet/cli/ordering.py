@@ -109,9 +109,9 @@ def variables(args: argparse.Namespace) -> dict[str, str]:
     return found
 
 
-def wait(fleet: Fleet, done: Dispatched, until: str, timeout: float, *, prompted: bool) -> Sight | None:
+def wait(fleet: Fleet, done: Dispatched, until: str, timeout: float, *, prompted: bool) -> Sight:
     """
-    Wait until the agent is that far.
+    Wait until the agent is that far; what was seen of it then.
 
     Raises:
         TimedOut: it was not within *timeout* seconds.
@@ -119,29 +119,18 @@ def wait(fleet: Fleet, done: Dispatched, until: str, timeout: float, *, prompted
     """
     agent = done.agent
     begun = fleet.clock.monotonic()
+    early = fleet.looker()
+    if until == "started":
+        early.snapshot(agent.socket)  # while the gate's interpreter starts up
     while True:
+        alive = early.running(agent)  # before the mark is looked for: only the living make it
         if until == "started" and launch.is_started(fleet.layout, agent.id, done.nonce):
-            return None
+            # A pane that tmux told of before its engine started is as it was for as long as the engine lives.
+            return (early if alive else fleet.looker()).see(agent)
         late = fleet.clock.monotonic() - begun >= timeout
-        sight = fleet.looker().see(fleet.agents.get(agent.id) or agent) if until != "started" or late else None
-        if sight is not None:
-            ended = sight.state.turn in (Turn.EXITED, Turn.GONE)
-            if ended and until == "exit":
-                if sight.facts.pane_dead and not sight.facts.how_known and not late:
-                    fleet.clock.sleep(pause(fleet.clock.monotonic() - begun))
-                    continue
-                return sight
-            if ended:
-                hint = f"`fleet peek {agent.id}` shows its screen"
-                raise Refused(f"agent {agent.id}: its engine {sight.state.evidence}", hint=hint)
-            accepted = fleet.journal.accepted(agent.id) or (not prompted and sight.state.turn == Turn.IDLE)
-            if not sight.facts.reports and until in ("accepted", "idle"):
-                if until == "idle":
-                    raise UsageError(f"the {agent.engine} engine does not report when it is idle")
-                return sight
-            if until == "accepted" and accepted:
-                return sight
-            if until == "idle" and accepted and sight.state.turn in (Turn.IDLE, Turn.WAITING):
+        if until != "started" or late or alive is False:
+            sight = fleet.looker().see(fleet.agents.get(agent.id) or agent)
+            if _is_that_far(fleet, sight, until, prompted=prompted, late=late):
                 return sight
         if late:
             raise TimedOut(
@@ -149,3 +138,19 @@ def wait(fleet: Fleet, done: Dispatched, until: str, timeout: float, *, prompted
                 hint=f"`fleet peek {agent.id}` shows its screen",
             )
         fleet.clock.sleep(pause(fleet.clock.monotonic() - begun))
+
+
+def _is_that_far(fleet: Fleet, sight: Sight, until: str, *, prompted: bool, late: bool) -> bool:
+    """Whether the wait for *until* is over. Raises as `wait`, but for the time."""
+    agent, turn = sight.agent, sight.state.turn
+    if turn in (Turn.EXITED, Turn.GONE):
+        if until != "exit":
+            how = f"its engine {sight.state.evidence}" if turn == Turn.EXITED else sight.state.evidence
+            raise Refused(f"agent {agent.id}: {how}", hint=f"`fleet peek {agent.id}` shows its screen")
+        return late or not sight.facts.pane_dead or sight.facts.how_known
+    if until in ("accepted", "idle") and not sight.facts.reports:
+        if until == "idle":
+            raise UsageError(f"the {agent.engine} engine does not report when it is idle")
+        return True
+    accepted = fleet.journal.accepted(agent.id) or (not prompted and turn == Turn.IDLE)
+    return accepted and (until == "accepted" or (until == "idle" and turn in (Turn.IDLE, Turn.WAITING)))

@@ -26,16 +26,12 @@ def agent_view(sight: Sight, look: Looker) -> dict[str, Any]:
         "engine": agent.engine,
         "mode": agent.mode,
         "role": agent.role,
-        "state": str(state.turn),
-        "reason": str(state.reason) if state.reason else None,
+        **state_view(sight),
         "state_source": state.source,
         "state_evidence": state.evidence,
         "state_since": state.since,
         "state_rule": state.rule or None,
         "state_confidence": str(state.confidence) if state.confidence else None,
-        "background": state.background,
-        "exit_status": state.exit_status,
-        "exit_signal": state.exit_signal,
         "context_pct": agent.context_pct,
         "context_source": agent.context_source,
         "pid": agent.pid,
@@ -50,9 +46,21 @@ def agent_view(sight: Sight, look: Looker) -> dict[str, Any]:
         "conversation_id": conversation(sight),
         "last_activity_ts": agent.last_activity_ts,
         "spawned_at": agent.spawned_at,
-        "inbox_pending": agent.inbox_pending,
         "memory_bytes": memory,
         "cpu_seconds": cpu,
+    }
+
+
+def state_view(sight: Sight) -> dict[str, Any]:
+    """The part of `agent_view` that `state_text` shows; nothing is read for it."""
+    state = sight.state
+    return {
+        "state": str(state.turn),
+        "reason": str(state.reason) if state.reason else None,
+        "background": state.background,
+        "exit_status": state.exit_status,
+        "exit_signal": state.exit_signal,
+        "inbox_pending": sight.agent.inbox_pending,
     }
 
 
@@ -83,7 +91,7 @@ def seconds_since(stamp: str | None, fleet: Fleet) -> float | None:
 
 
 def state_text(view: dict[str, Any]) -> str:
-    """`waiting (permission)`."""
+    """`waiting (permission)`, of what `state_view` or `agent_view` gives."""
     text = str(view["state"])
     if view["reason"]:
         text += f" ({view['reason']})"

@@ -18,9 +18,9 @@ import difflib
 import itertools
 import json
 import re
-from typing import NamedTuple
 
 from fleet.errors import UsageError
+from fleet.formats.tuples import NamedTuple
 from fleet.yaml_files import load
 
 TYPE_CHECKING = False

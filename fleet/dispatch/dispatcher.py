@@ -3,13 +3,13 @@
 from __future__ import annotations
 
 import contextlib
-from typing import NamedTuple
 
 from fleet.dispatch import limits
 from fleet.errors import Refused, Unreachable
 from fleet.formats import launch
 from fleet.formats.atomic import Lock, remove_file
 from fleet.formats.states import Existence
+from fleet.formats.tuples import NamedTuple
 from fleet.process.table import read_process
 from fleet.tmux.client import check_socket, check_version
 

@@ -41,6 +41,23 @@ def tmux(fleet: Fleet, look: Looker) -> Iterator[Finding]:
             "client and server of two versions may refuse each other or misunderstand options",
             "when your agents have ended: tmux kill-server",
         )
+    if server is not None:
+        yield from _exit_unattached(fleet)
+
+
+def _exit_unattached(fleet: Fleet) -> Iterator[Finding]:
+    try:
+        shown = fleet.tmux_on(fleet.socket).do("show-options", "-s", "-v", "exit-unattached")
+    except Unreachable as e:
+        yield Finding("tmux", Grade.UNKNOWN, str(e))
+        return
+    if shown.strip() == "on":
+        yield problem(
+            "tmux",
+            "the option exit-unattached is on",
+            "the server ends, and every agent with it, as soon as nobody is attached",
+            f"tmux -S {fleet.socket} set -s exit-unattached off, and the same in tmux.conf",
+        )
 
 
 def home(fleet: Fleet, look: Looker) -> Iterator[Finding]:  # noqa: ARG001  # all checks have one shape

@@ -2,10 +2,9 @@
 
 from __future__ import annotations
 
-from typing import NamedTuple
-
 from fleet.formats.states import Reason, Turn
 from fleet.formats.times import parse
+from fleet.formats.tuples import NamedTuple
 from fleet.model.holds import UNREADABLE, Failure, Hold, Lift, Scope, account_key, mark_of, noticed, succeeded
 from fleet.model.judge import judge
 

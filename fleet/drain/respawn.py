@@ -7,13 +7,12 @@ there, and a patch of it is kept.
 
 from __future__ import annotations
 
-from typing import NamedTuple
-
 from fleet.errors import NotFound, Refused
 from fleet.formats import handoff, messages, queue_entry, texts
 from fleet.formats.record import Held
 from fleet.formats.states import HandoffType, MessageState, Origin
 from fleet.formats.times import compact
+from fleet.formats.tuples import NamedTuple
 from fleet.worktree import rescuing
 
 TYPE_CHECKING = False

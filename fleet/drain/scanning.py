@@ -52,7 +52,7 @@ class Scanning:
         self._thread.start()
 
     def stop(self) -> None:
-        """End the thread and its clients. Safe to repeat."""
+        """End the thread. Safe to repeat."""
         self._ending.set()
         if self._thread is not None:
             self._thread.join(END_SECONDS)
@@ -69,15 +69,12 @@ class Scanning:
         scanner = self._fleet.scanner()
         scanner.resume(screens.read(self._fleet.layout))
         failures = 0
-        try:
-            while not self._ending.is_set():
-                failures = 0 if self._tick(scanner) else failures + 1
-                pause = self._fleet.settings.number("scanner.interval_seconds") * 2**failures
-                self._ending.wait(min(pause, LONGEST_PAUSE_SECONDS))
-            scanner.note_digests()
-            self._publish(scanner)
-        finally:
-            scanner.close()
+        while not self._ending.is_set():
+            failures = 0 if self._tick(scanner) else failures + 1
+            pause = self._fleet.settings.number("scanner.interval_seconds") * 2**failures
+            self._ending.wait(min(pause, LONGEST_PAUSE_SECONDS))
+        scanner.note_digests()
+        self._publish(scanner)
 
     def _tick(self, scanner: Scanner) -> bool:
         """One look; whether every server answered."""

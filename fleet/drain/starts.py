@@ -9,7 +9,6 @@ from __future__ import annotations
 
 import os
 from concurrent.futures import Future, ThreadPoolExecutor
-from typing import NamedTuple
 
 from fleet.dispatch import limits
 from fleet.drain.attempts import Attempts
@@ -18,6 +17,7 @@ from fleet.formats import launch, start_entry
 from fleet.formats.atomic import Lock, move_no_clobber, remove_file
 from fleet.formats.enums import StrEnum
 from fleet.formats.states import Turn
+from fleet.formats.tuples import NamedTuple
 from fleet.model.orders import from_data
 
 TYPE_CHECKING = False

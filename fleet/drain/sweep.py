@@ -6,6 +6,7 @@ tmux server means hands off.
 
 from __future__ import annotations
 
+import contextlib
 import os
 import re
 import shutil
@@ -50,6 +51,8 @@ class Sweep:
         for agent_id in launch.ids(self._fleet.layout):
             mended += self._guarded(agent_id, lambda i=agent_id: self._start(i, successors))
         self._living = self._fleet.agents.living().agents
+        with contextlib.suppress(Unreachable):
+            self._look.table()  # after the records: in it are all that they name; one pass costs less than 200 looks
         for agent in self._living:
             mended += self._guarded(agent.id, lambda a=agent: self._agent(a))
         mended += self._spools() + self._attempts() + self._events() + self._temporaries() + self._sessions()

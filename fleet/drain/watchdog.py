@@ -18,10 +18,11 @@ which the next tick finishes under the same number when it was carried out, or i
 
 from __future__ import annotations
 
-from typing import NamedTuple, Protocol
+from typing import Protocol
 
 from fleet.errors import FleetError, Refused
 from fleet.formats.times import rfc3339
+from fleet.formats.tuples import NamedTuple
 from fleet.model import watchdog
 from fleet.model.watchdog import Action, Intent, Memory, Rules, Trouble
 from fleet.store.watch import Watched

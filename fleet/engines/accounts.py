@@ -7,7 +7,8 @@ from it.
 from __future__ import annotations
 
 import os
-from typing import NamedTuple
+
+from fleet.formats.tuples import NamedTuple
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:

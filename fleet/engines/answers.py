@@ -16,13 +16,13 @@ from __future__ import annotations
 
 import hashlib
 import re
-from typing import NamedTuple
 
 from fleet.engines.dialog import LIST, PART_ONLY, Form, marked
 from fleet.engines.screen import cells, plain
 from fleet.engines.view import MOST_LINES
 from fleet.errors import Ambiguous, NotFound, Refused
 from fleet.formats.enums import StrEnum
+from fleet.formats.tuples import NamedTuple
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:

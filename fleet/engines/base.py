@@ -5,10 +5,11 @@ from __future__ import annotations
 import os
 import shutil
 from types import MappingProxyType
-from typing import NamedTuple, Protocol
+from typing import Protocol
 
 from fleet.errors import EnvironmentMissing, Refused
 from fleet.formats import jsontext
+from fleet.formats.tuples import NamedTuple
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:

@@ -45,12 +45,12 @@ from __future__ import annotations
 
 import hashlib
 import re
-from typing import NamedTuple
 
 from fleet.engines.dialog import LIST, Form, Options, begins_list, options_of, question_from
 from fleet.engines.view import Extent, Place, View, Window
 from fleet.errors import UsageError
 from fleet.formats.states import Reason, Turn
+from fleet.formats.tuples import NamedTuple
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:

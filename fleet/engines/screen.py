@@ -8,9 +8,9 @@ from __future__ import annotations
 
 import re
 import unicodedata
-from typing import NamedTuple
 
 from fleet.formats.enums import StrEnum
+from fleet.formats.tuples import NamedTuple
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:

@@ -3,9 +3,9 @@
 from __future__ import annotations
 
 import re
-from typing import NamedTuple
 
 from fleet.engines.dialog import PART_ONLY, has_marked, options_of, unframed
+from fleet.formats.tuples import NamedTuple
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:

@@ -8,7 +8,8 @@ most WALK_ENTRIES paths are looked at: with more, the newest of those is a floor
 from __future__ import annotations
 
 import os
-from typing import NamedTuple
+
+from fleet.formats.tuples import NamedTuple
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:

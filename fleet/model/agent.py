@@ -3,7 +3,8 @@
 from __future__ import annotations
 
 from types import MappingProxyType
-from typing import NamedTuple
+
+from fleet.formats.tuples import NamedTuple
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:

@@ -8,11 +8,10 @@ hand. One whose file cannot be read may be on anything: it holds everything, unt
 
 from __future__ import annotations
 
-from typing import NamedTuple
-
 from fleet.formats.enums import StrEnum
 from fleet.formats.states import Reason
 from fleet.formats.times import rfc3339
+from fleet.formats.tuples import NamedTuple
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:

@@ -10,9 +10,9 @@ measured leaves it `unknown`. Age alone never makes an agent dead, and what wait
 from __future__ import annotations
 
 from enum import StrEnum
-from typing import NamedTuple
 
 from fleet.formats.states import Reason, Turn
+from fleet.formats.tuples import NamedTuple
 from fleet.model.judge import judge
 
 TYPE_CHECKING = False

@@ -7,10 +7,10 @@ is told in quiet hours: what was not told then is to be seen in `fleet list`, an
 from __future__ import annotations
 
 import re
-from typing import NamedTuple
 
 from fleet.formats.enums import StrEnum
 from fleet.formats.states import Reason, Turn
+from fleet.formats.tuples import NamedTuple
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:

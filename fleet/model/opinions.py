@@ -2,9 +2,8 @@
 
 from __future__ import annotations
 
-from typing import NamedTuple
-
 from fleet.formats.states import Existence, Reason, Turn
+from fleet.formats.tuples import NamedTuple
 from fleet.model.judge import STRAY, told
 
 TYPE_CHECKING = False

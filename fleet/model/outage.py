@@ -7,9 +7,9 @@ certainly gone and nothing says that it had ended before; every doubt leaves it 
 from __future__ import annotations
 
 from enum import StrEnum
-from typing import NamedTuple
 
 from fleet.formats.states import Existence
+from fleet.formats.tuples import NamedTuple
 
 
 class Fate(StrEnum):

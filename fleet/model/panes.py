@@ -6,9 +6,10 @@ One contract suite holds for every implementation: tmux, and the in-memory doubl
 from __future__ import annotations
 
 from types import MappingProxyType
-from typing import NamedTuple, Protocol
+from typing import Protocol
 
 from fleet.errors import Refused
+from fleet.formats.tuples import NamedTuple
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from typing import NamedTuple
+from fleet.formats.tuples import NamedTuple
 
 
 class Screen(NamedTuple):

@@ -19,8 +19,8 @@ from __future__ import annotations
 
 import math
 from enum import StrEnum
-from typing import NamedTuple
 
+from fleet.formats.tuples import NamedTuple
 from fleet.model.liveness import Verdict
 
 TYPE_CHECKING = False

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import copy
 import os
-from typing import NamedTuple
 
 from fleet.engines.accounts import account_of
 from fleet.errors import BadFile, Unreachable
@@ -12,11 +11,12 @@ from fleet.formats import launch, transcript
 from fleet.formats.events import HOOK_SECONDS
 from fleet.formats.states import Existence
 from fleet.formats.times import parse
+from fleet.formats.tuples import NamedTuple
 from fleet.model.holds import account_key, described, first_of, mark_of
 from fleet.model.judge import judge
 from fleet.model.seen import FRESH_SECONDS
 from fleet.model.state import Facts, State
-from fleet.process.table import ProcessTable, boot_id, read_table
+from fleet.process.table import ProcessTable, boot_id, lives, read_table
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
@@ -136,6 +136,8 @@ class Looker:
             if is_of_another_boot(agent):
                 found = self.table().by_pid.get(agent.pid)
                 return found is not None and not found.zombie and found.start == agent.pid_start
+            if self._table is None and lives(agent.pid, agent.pid_start):
+                return True  # the leader of its session: no need to look for others
             return bool(self.table().session(agent.pid, agent.pid_start))
         except Unreachable:
             return None

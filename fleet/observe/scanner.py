@@ -1,4 +1,4 @@
-"""The pane scanner: what the screens of all agents show, by one lasting client per tmux server.
+"""The pane scanner: what the screens of all agents show, in one or two calls a tmux server.
 
 A tick asks each server for one short line a pane, and captures only the panes that moved since they were last looked
 at. tmux tells when a window last had output in whole seconds (3.3a, 3.5a, 3.8 alike), so a pane is looked at again
@@ -12,14 +12,15 @@ that the server no longer has loses its entry, and what that means is not judged
 from __future__ import annotations
 
 import re
-from typing import NamedTuple, Protocol
+from typing import Protocol
 
 from fleet.engines.catalog import engine
 from fleet.engines.screen import Box
 from fleet.errors import Unreachable
 from fleet.formats.states import Reason, Turn
+from fleet.formats.tuples import NamedTuple
 from fleet.model.screen import Screen
-from fleet.tmux.control import NoServer
+from fleet.tmux.batch import NoServer
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
@@ -28,24 +29,20 @@ if TYPE_CHECKING:
     from fleet.clock import Clock
     from fleet.engines.rules import Reading, Rules
     from fleet.model.agent import Agent
-    from fleet.tmux.control import Reply
+    from fleet.tmux.batch import Reply
 
 FORMAT = "#{pane_id}|#{window_activity}|#{pane_dead}|#{pane_width}x#{pane_height}|#{pane_title}"
 LIST = f"list-panes -a -F '{FORMAT}'"
-MOST_AT_ONCE = 500  #: captures in one go; more follow in the next
 _PANE = re.compile(r"%\d+")
 
 
 class Client(Protocol):
-    """What the scanner asks of `tmux.control.Control`."""
+    """What the scanner asks of `tmux.batch.Batch`."""
 
     server_pid: int
 
     def ask(self, *questions: str) -> list[Reply]:
         """One reply a question, in order. Raises NoServer or Unreachable."""
-
-    def close(self) -> None:
-        """End it."""
 
 
 class Tick(NamedTuple):
@@ -106,12 +103,6 @@ class Scanner:
             if not screen.steady and seen is not None and is_still:
                 self.screens[agent_id] = screen._replace(steady=self._rules_for(seen.engine).digest(seen.text))
 
-    def close(self) -> None:
-        """End the clients."""
-        for client in self._clients.values():
-            client.close()
-        self._clients.clear()
-
     def tick(self, agents: Iterable[Agent]) -> Tick:
         """Look at the panes of *agents*."""
         by_socket: dict[str, list[Agent]] = {}
@@ -122,7 +113,7 @@ class Scanner:
                 by_socket.setdefault(agent.socket or self._socket(), []).append(agent)
         self._forget(set(self.screens) - known)
         for socket in set(self._clients) - set(by_socket):
-            self._clients.pop(socket).close()
+            del self._clients[socket]
         whole = Tick()
         for socket, there in by_socket.items():
             try:
@@ -187,12 +178,10 @@ class Scanner:
             else:
                 self.screens[agent.id] = self.screens[agent.id]._replace(looked_at=wall)
         changed = set()
-        for at in range(0, len(moved), MOST_AT_ONCE):
-            some = moved[at : at + MOST_AT_ONCE]
-            replies = client.ask(*[f"capture-pane -p -t {agent.pane_id}" for agent, _ in some])
-            for (agent, stamp), reply in zip(some, replies, strict=True):
-                if reply.ok and self._take(client, agent, stamp, reply.text, wall):
-                    changed.add(agent.id)
+        replies = client.ask(*[f"capture-pane -p -t {agent.pane_id}" for agent, _ in moved])
+        for (agent, stamp), reply in zip(moved, replies, strict=True):
+            if reply.ok and self._take(client, agent, stamp, reply.text, wall):
+                changed.add(agent.id)
         return Tick(count, len(moved), frozenset(changed))
 
     def _take(self, client: Client, agent: Agent, stamp: str, text: str, wall: float) -> bool:

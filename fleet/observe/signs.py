@@ -9,13 +9,13 @@ one.
 from __future__ import annotations
 
 import os
-from typing import NamedTuple
 
 from fleet.errors import FleetError, Unreachable, UsageError
 from fleet.formats import jsontext, transcript
 from fleet.formats.states import Existence, Turn
 from fleet.formats.texts import MILESTONE
 from fleet.formats.times import parse
+from fleet.formats.tuples import NamedTuple
 from fleet.git.freshness import below, last_commit, last_write
 from fleet.git.repository import discover
 from fleet.git.runner import Git

@@ -14,7 +14,6 @@ from __future__ import annotations
 import functools
 import os
 import pwd
-from typing import NamedTuple
 
 from fleet.engines.answers import (
     ANSWERED,
@@ -36,6 +35,7 @@ from fleet.errors import Refused, TimedOut, Unreachable
 from fleet.formats import approval
 from fleet.formats.redaction import Redactor
 from fleet.formats.states import Existence
+from fleet.formats.tuples import NamedTuple
 from fleet.tmux.keyboard import Keyboard
 
 TYPE_CHECKING = False

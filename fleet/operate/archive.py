@@ -20,11 +20,12 @@ import io
 import os
 import tarfile
 import zlib
-from typing import IO, NamedTuple, cast
+from typing import IO, cast
 
 from fleet.errors import BadFile
 from fleet.formats import jsontext
 from fleet.formats.atomic import check_schema, encode
+from fleet.formats.tuples import NamedTuple
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:

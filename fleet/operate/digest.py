@@ -6,10 +6,9 @@ title, no command, nothing that an agent or a person wrote, so that another agen
 
 from __future__ import annotations
 
-from typing import NamedTuple
-
 from fleet.formats.enums import StrEnum
 from fleet.formats.states import Reason, Turn
+from fleet.formats.tuples import NamedTuple
 from fleet.model.liveness import Verdict
 
 TYPE_CHECKING = False

@@ -8,7 +8,6 @@ name. Ages are counted from what a file says of itself or from its last change; 
 from __future__ import annotations
 
 import os
-from typing import NamedTuple
 
 from fleet.errors import BadFile, FleetError
 from fleet.formats import launch, queue_entry, start_entry
@@ -16,6 +15,7 @@ from fleet.formats.atomic import Lock, remove_file, remove_tree
 from fleet.formats.enums import StrEnum
 from fleet.formats.ids import is_id
 from fleet.formats.times import parse
+from fleet.formats.tuples import NamedTuple
 from fleet.store.trees import TreeStore
 
 TYPE_CHECKING = False

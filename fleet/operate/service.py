@@ -14,12 +14,13 @@ import plistlib
 import shutil
 import subprocess
 import sys
-from typing import NamedTuple, Protocol
+from typing import Protocol
 
 from fleet.drain.carry import detached_session
 from fleet.drain.lock import DrainLock
 from fleet.errors import EnvironmentMissing, FleetError, Refused
 from fleet.formats.atomic import ensure_dir, read_bytes, remove_file, write_file
+from fleet.formats.tuples import NamedTuple
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:

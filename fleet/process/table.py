@@ -11,9 +11,9 @@ from __future__ import annotations
 import functools
 import os
 import sys
-from typing import NamedTuple
 
 from fleet.errors import Unreachable
+from fleet.formats.tuples import NamedTuple
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
@@ -113,6 +113,12 @@ def _portable(pid: int) -> Process | None:
 def read_process(pid: int) -> Process | None:
     """One process now; None when there is no such process."""
     return _linux(pid) if LINUX else _portable(pid)
+
+
+def lives(pid: int, start: str | None) -> bool:
+    """Whether that very process lives now; a zombie does not."""
+    process = read_process(pid)
+    return process is not None and not process.zombie and process.start == start
 
 
 def read_table() -> ProcessTable:

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import os
-from typing import NamedTuple
 
 from fleet.errors import Ambiguous, BadFile, NotFound
 from fleet.formats import record
@@ -11,6 +10,7 @@ from fleet.formats.atomic import create_file, encode, ensure_dir, read_bytes, sy
 from fleet.formats.ids import is_id
 from fleet.formats.record import Held
 from fleet.formats.times import rfc3339
+from fleet.formats.tuples import NamedTuple
 from fleet.model.agent import Agent, from_record
 
 TYPE_CHECKING = False

@@ -11,10 +11,10 @@ everything (`model.holds.unreadable`), and is never written over: whoever lifts 
 from __future__ import annotations
 
 import os
-from typing import NamedTuple
 
 from fleet.errors import BadFile
 from fleet.formats.atomic import Lock, encode, read_object, remove_file, sync_dir, write_file
+from fleet.formats.tuples import NamedTuple
 from fleet.model.holds import Hold, Lift, Scope, unreadable
 
 TYPE_CHECKING = False

@@ -16,11 +16,11 @@ watches at a time, under `run/locks/watch.lock`.
 from __future__ import annotations
 
 import os
-from typing import NamedTuple
 
 from fleet.errors import BadFile
 from fleet.formats.atomic import Lock, encode, ensure_dir, read_object, write_file
 from fleet.formats.ids import is_id
+from fleet.formats.tuples import NamedTuple
 from fleet.model.watchdog import SAMPLES_KEPT, Action, Intent, Memory, Trouble
 
 TYPE_CHECKING = False

@@ -14,11 +14,11 @@ import os
 import re
 import shutil
 import subprocess
-from typing import NamedTuple
 
 from fleet.errors import EnvironmentMissing, Unreachable
 from fleet.formats.atomic import ensure_dir
 from fleet.formats.states import Existence
+from fleet.formats.tuples import NamedTuple
 
 OLDEST = (3, 2)
 SOCKET_PATH_BYTES = 103  #: macOS allows 104 with the closing NUL, Linux 108

@@ -2,9 +2,10 @@
 
 Sessions are made by libtmux, in one tmux command: new-session, remain-on-exit, our marks. So there is no moment at
 which a session of ours stands without its mark, and a program that ends at once keeps its exit status (remain-on-exit
-set by a second call loses it: 3.3a). Several arguments behind `--` are executed as they are: no shell, whatever
-default-shell is. libtmux 0.62: `Server.cmd` passes `;` as the separator; its listings raise on panes that vanish
-meanwhile and come back empty when the server cannot be asked, so looking is done by plain calls.
+set by a second call loses it: 3.3a). A user's `destroy-unattached on` would end it with the command that made it.
+Several arguments behind `--` are executed as they are: no shell, whatever default-shell is. libtmux 0.62: `Server.cmd`
+passes `;` as the separator; its listings raise on panes that vanish meanwhile and come back empty when the server
+cannot be asked, so looking is done by plain calls.
 
 A session is as large as the client that was used last, whatever the user's window-size and aggressive-resize are:
 220x50 until somebody attaches, then that client's size less its status line, then that of whichever client types;
@@ -87,6 +88,7 @@ class TmuxPanes:
         command = (
             "new-session", "-d", "-P", "-F", FORMAT, "-s", name, "-x", str(WIDTH), "-y", str(HEIGHT),
             *map(word, ("-c", cwd, *pairs, "--", *argv)),
+            ";", "set-option", "-t", target, "destroy-unattached", "off",
             ";", "set-option", "-w", "-t", target, "remain-on-exit", "on",
             ";", "set-option", "-w", "-t", target, "window-size", "latest",
             ";", "set-option", "-t", target, "@fleet_agent_id", agent_id,

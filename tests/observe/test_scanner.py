@@ -12,7 +12,7 @@ from fleet.engines.rules import Rules
 from fleet.model.agent import Agent
 from fleet.observe.scanner import Scanner
 from fleet.tmux.client import Tmux
-from fleet.tmux.control import Control
+from fleet.tmux.batch import Batch
 from tests.tmux.conftest import VERSIONS
 
 CLOCK = SystemClock()
@@ -44,15 +44,14 @@ class Stage:
         return self.versions.get(agent.id)
 
     def client(self, socket):
-        stage, control = self, Control(self.tmux, CLOCK, seconds=1.0)
+        stage, batch = self, Batch(Tmux(self.tmux.socket, binary=self.tmux.binary, timeout_seconds=1.0))
 
         class Counting:
-            server_pid = property(lambda _: control.server_pid)
-            close = staticmethod(control.close)
+            server_pid = property(lambda _: batch.server_pid)
 
             def ask(self, *questions):
                 stage.asked += questions
-                return control.ask(*questions)
+                return batch.ask(*questions)
 
         return Counting()
 
@@ -98,7 +97,6 @@ def stage(request):
         pytest.skip(f"tmux {request.param} is not there: scripts/get-tmux")
     one = Stage(binary)
     yield one
-    one.scanner.close()
     one.tmux.ask("kill-server")
     shutil.rmtree(one.folder, ignore_errors=True)
 
@@ -150,7 +148,6 @@ def test_a_scanner_goes_on_from_the_one_before(stage):
     stage.quiet()
     stage.scanner.note_digests()
     left = dict(stage.scanner.screens)
-    stage.scanner.close()
     stage.show(other, "one line more\n>")
 
     stage.scanner = Scanner(CLOCK, stage.client, lambda name: RULES, lambda: stage.tmux.socket, stage.version)

@@ -24,6 +24,7 @@ set -g mouse on
 set -g status off
 set -g prefix C-a
 set -g remain-on-exit off
+set -g destroy-unattached on
 setw -g aggressive-resize on
 set -g detach-on-destroy off
 set -g set-titles on
@@ -65,8 +66,9 @@ def tmux_server(binary, folder, config=None):
         path = os.path.join(folder, "tmux.conf")
         with open(path, "w") as f:
             f.write(config)
-        subprocess.run([binary, "-u", "-S", tmux.socket, "-f", path, "new-session", "-d", "-s", "keeper", "sleep", "600"],
-                       check=True, capture_output=True, timeout=20)  # fmt: skip
+        subprocess.run([binary, "-u", "-S", tmux.socket, "-f", path, "new-session", "-d", "-s", "keeper", "sleep", "600",
+                        ";", "set-option", "-t", "=keeper:", "destroy-unattached", "off"], check=True,
+                       capture_output=True, timeout=20)  # fmt: skip
     return tmux
 
 

@@ -14,11 +14,11 @@ from __future__ import annotations
 import os
 import shlex
 import subprocess
-from typing import NamedTuple
 
 from fleet.cli import output
 from fleet.errors import EXIT_OK, EnvironmentMissing, NotFound, Refused, UsageError
 from fleet.formats.states import Turn
+from fleet.formats.tuples import NamedTuple
 from fleet.operate.attaching import by_state, next_waiting
 from fleet.tmux.client import is_no_server
 

@@ -94,13 +94,11 @@ def run(args: argparse.Namespace, fleet: Fleet) -> int:
     for note in (*done.notes, *done.plan.notes):
         output.say(f"fleet: note: {note}")
     sight = ordering.wait(fleet, done, args.wait, args.timeout, prompted=order.prompt is not None)
-    look = fleet.looker()
-    view = views.agent_view(sight or look.see(done.agent), look)
     if args.json:
-        output.data(view)
+        output.data(views.agent_view(sight, fleet.looker()))
     else:
-        print(f"{done.agent.id}  {order.task_id}  {views.state_text(view)}")
+        print(f"{done.agent.id}  {order.task_id}  {views.state_text(views.state_view(sight))}")
         output.say(f"attach with: fleet attach {done.agent.id}")
     if args.wait == "exit":
-        return EXIT_OK if view["exit_status"] == 0 else EXIT_NO
+        return EXIT_OK if sight.state.exit_status == 0 else EXIT_NO
     return EXIT_OK

@@ -194,7 +194,8 @@ def _detach(args: argparse.Namespace, fleet: Fleet, lock: DrainLock) -> int:
             raise Refused(f"a tmux session {session} is there already", hint=f"end it on {fleet.socket} first")
         tmux.do("kill-session", "-t", f"={session}")  # an earlier drain's, kept by the user's remain-on-exit
     further = ["--recover-on-start"] if args.recover_on_start else []
-    tmux.do("new-session", "-d", "-s", session, *environment, "--", *fleet.drain_argv(*further))
+    tmux.do("new-session", "-d", "-s", session, *environment, "--", *fleet.drain_argv(*further),
+            ";", "set-option", "-t", f"={session}:", "destroy-unattached", "off")  # fmt: skip
     wait_until(lambda: lock.holder() is not None, STOP_SECONDS, clock=fleet.clock, what="the start of the drain")
     holder = lock.holder() or {}
     if args.json:

@@ -9,7 +9,6 @@ examples:
 from __future__ import annotations
 
 import os
-from typing import NamedTuple
 
 from fleet.cli import output
 from fleet.drain.attempts import Attempts
@@ -17,6 +16,7 @@ from fleet.errors import EXIT_NO, EXIT_OK, Ambiguous, BadFile, NotFound, UsageEr
 from fleet.formats import queue_entry, start_entry
 from fleet.formats.atomic import move_no_clobber, remove_file
 from fleet.formats.ids import is_id
+from fleet.formats.tuples import NamedTuple
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
