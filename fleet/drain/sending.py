@@ -68,6 +68,8 @@ def send(fleet: Fleet, agent: Agent, body: str, op_id: str | None = None) -> Sen
     for _ in range(MAX_HOPS):
         with Held(fleet.layout, agent.id) as held:
             if held.data is not None and held.data["successor_id"] is None:
+                if op_id is not None and (found := where(fleet, agent.dispatch_id, message_id)) is not None:
+                    return Sent(message_id, found[0], agent.dispatch_id, new=False)  # another call was faster
                 messages.import_slot(fleet.layout, agent.id, fleet.clock.wall())
                 messages.spool(fleet.layout, agent.id, message_id, body, fleet.clock.wall(), op_id=op_id)
                 held.set({"inbox_pending": True})

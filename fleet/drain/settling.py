@@ -9,7 +9,7 @@ from __future__ import annotations
 import os
 
 from fleet.formats import delivery, launch, messages
-from fleet.formats.atomic import Lock, ensure_dir, remove_file, sync_dir
+from fleet.formats.atomic import Lock, ensure_dir, remove_file, remove_tree, sync_dir
 from fleet.formats.record import Held
 from fleet.formats.states import MessageState
 
@@ -79,9 +79,19 @@ def _remove_empty(folder: str) -> None:
         pass
 
 
+def _remove_draft(path: str) -> None:
+    """Remove what the agent put at its draft's path, were it a folder."""
+    try:
+        remove_file(path)
+    except (IsADirectoryError, PermissionError):  # macOS says the latter
+        if not os.path.isdir(path):
+            raise
+        remove_tree(path)
+
+
 def file_away(fleet: Fleet, agent_id: str, cause: str, **changes: object) -> None:
     """Archive the record and the events and remove the launch. Safe to repeat."""
     fleet.agents.archive(agent_id, cause, fleet.clock.wall(), **changes)
     fleet.journal.archive(agent_id)
-    remove_file(fleet.layout.draft(agent_id))
+    _remove_draft(fleet.layout.draft(agent_id))
     launch.remove(fleet.layout, agent_id)

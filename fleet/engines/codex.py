@@ -49,6 +49,8 @@ TIMEOUT_SECONDS = 10
 TIMEOUT_CAPS = {"SessionEnd": 3, "Interrupt": 3}
 GLYPH = "›"
 _OPTION = re.compile(rf"^\s*{GLYPH}?\s*\d+\.\s")
+#: Beneath the composer while a person looks for an earlier prompt: what is pasted would be looked for.
+_SEARCH = re.compile(r"^ *reverse-i-search:")
 _CONFIRM = re.compile(r"enter to confirm|enter to continue|esc to cancel", re.IGNORECASE)
 
 
@@ -216,6 +218,8 @@ class Codex:
         working = any("esc to interrupt" in line for line in text[-14:])
         if any(_CONFIRM.search(line) for line in text[-4:]) and any(_OPTION.match(line) for line in text[-16:]):
             return Composer(Box.DIALOG)
+        if any(_SEARCH.match(line) for line in text[-3:]):
+            return Composer(Box.UNKNOWN)
         for start in range(len(rows) - 1, -1, -1):
             row = rows[start]
             if not row or row[0].char != GLYPH or row[0].dim or not row[0].bold:

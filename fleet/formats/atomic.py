@@ -149,12 +149,34 @@ def remove_tree(path: str) -> None:
 
 
 def append_line(path: str, line: bytes) -> None:
-    """Append one line (without its newline) in a single write; the file is made 0600 when missing."""
+    """
+    Append one line (without its newline) in a single write; the file is made 0600 when missing.
+
+    Raises:
+        OSError: not all of it could be written. What was is a line of its own, so that the next one is whole.
+    """
     fd = os.open(path, os.O_WRONLY | os.O_APPEND | os.O_CREAT | os.O_CLOEXEC, 0o600)
     try:
-        os.write(fd, line + b"\n")
+        written = os.write(fd, line + b"\n")
+        if written <= len(line):
+            _end_line(path, fd)
+            raise OSError(errno.ENOSPC, os.strerror(errno.ENOSPC), path)
     finally:
         os.close(fd)
+
+
+def _end_line(path: str, fd: int) -> None:
+    """Make the last byte that was written to *fd* a newline: on a full disk there is no room for one more."""
+    end = os.lseek(fd, 0, os.SEEK_CUR)
+    try:
+        again = os.open(path, os.O_WRONLY | os.O_CLOEXEC)  # a descriptor that appends writes nowhere else
+    except OSError:
+        return
+    try:
+        if end and os.path.sameopenfile(fd, again):
+            os.pwrite(again, b"\n", end - 1)
+    finally:
+        os.close(again)
 
 
 def encode(data: object) -> bytes:

@@ -106,7 +106,7 @@ class Hook:
         if not speaks_for(record.read(self.layout.record(self.id))["pid"]):
             return None
         self._event(self.call.event, self.call.facts())  # before the lock: a busy lock must not lose the evidence
-        self.current = self.call.event not in ("Stop", "StopFailure") or lag.wait(self.call)
+        self.current = self.call.event not in ("Stop", "StopFailure") or self._caught_up()
         with Held(self.layout, self.id, sync=False, timeout_seconds=LOCK_SECONDS) as held:
             if held.data is None:
                 return None
@@ -121,6 +121,11 @@ class Hook:
 
             answer = asking.wait(self.layout, self.id, self.call, self.wall, seconds)
         return answer
+
+    def _caught_up(self) -> bool:
+        """Whether the engine's log holds what this turn ended with; it is waited for a little."""
+        late = self.call.engine in ("claude-code", "fake")  # these write it by a timer
+        return lag.wait(self.call, history.blocks_of_turn(self.layout, self.id) if late else 0)
 
     def _event(self, name: str, fields: dict[str, Any]) -> None:
         path = self.layout.event_log(self.id)

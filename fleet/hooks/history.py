@@ -28,6 +28,16 @@ def blocks_in_a_row(layout: Layout, agent_id: str, reason: str) -> int:
     return count
 
 
+def blocks_of_turn(layout: Layout, agent_id: str) -> int:
+    """How often the turn's end was blocked since the last prompt."""
+    count = 0
+    for event in events.read_from_end(layout.event_log(agent_id), LOOK_BACK_BYTES):
+        if event["event"] == "UserPromptSubmit":
+            break
+        count += event["event"] == ACTED and "block" in event
+    return count
+
+
 def reminded(layout: Layout, agent_id: str) -> Level:
     """The highest threshold that was spoken of since the context was last emptied."""
     highest = Level.GREEN

@@ -20,32 +20,39 @@ POLL_SECONDS = 0.01
 LOOK_BACK_BYTES = 256 * 1024
 
 
-def is_current(call: Payload) -> bool:
+def is_current(call: Payload, blocks: int = 0) -> bool:
     """
     Whether the log holds the last assistant message of this very turn.
 
-    In a conversation's first turn the answer may stand before its prompt (2.1.197); with no other prompt in the log
-    it counts there too.
+    The same words may stand there from the turn before, or from before the turn was blocked: they count only behind as
+    many blocks as there were, and those behind the turn's own prompt. In a conversation's first turn the answer may
+    stand before its prompt (2.1.197); with no other prompt in the log it counts there too.
+
+    Args:
+        blocks: how often the turn was kept from ending.
     """
     wanted = call.text("last_assistant_message").strip()
     if not wanted:
         return True
     seen = before = at_prompt = False
+    found = 0
     for said in transcript.backwards(call.engine, call.transcript_path, LOOK_BACK_BYTES):
         if said.kind == "assistant" and said.text.strip() == wanted:
-            seen, before = seen or not at_prompt, at_prompt
+            seen, before = seen or not (at_prompt or found), at_prompt
         elif said.kind == "prompt" and not at_prompt and said.turn_id in (None, call.turn_id):
             if seen:
-                return True
+                return found >= blocks
             at_prompt = True
         elif said.kind == "prompt":
             return seen and not at_prompt and said.turn_id is None
         elif said.kind == "feedback":
-            return seen
-    return seen or before
+            if not seen:
+                return False
+            found += 1
+    return (seen or before) and found >= blocks
 
 
-def wait(call: Payload) -> bool:
+def wait(call: Payload, blocks: int = 0) -> bool:
     """Wait until the log is current, at most LONGEST_SECONDS; whether it is. No wait for a log that is not read."""
     path = call.transcript_path
     if call.engine not in transcript.READERS or not path:
@@ -59,7 +66,7 @@ def wait(call: Payload) -> bool:
             now = -1
         if now != size:
             size = now
-            if is_current(call):
+            if is_current(call, blocks):
                 return True
         time.sleep(POLL_SECONDS)  # noqa: TID251  # hooks cannot import fleet.clock
     return False

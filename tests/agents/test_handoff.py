@@ -98,6 +98,22 @@ def test_a_handoff_by_hand(world):
     check_chain(world, old, new, document_of(world, old)[0], "manual")
 
 
+def test_a_draft_that_is_a_folder_holds_no_handoff_up(world):
+    """An agent that made a folder of its draft's path has written no section, and hands off all the same."""
+    agent = world.dispatch("folder", "hi\nSTUB: say=ok")
+    draft = world.fleet_home / "drafts" / f"{agent['id']}.md"
+    (draft / "notes").mkdir(parents=True)
+
+    world.fleet("handoff", "folder", "--timeout", "20")
+
+    assert 2 == world.agent("folder")["generation"]
+    assert [] == world.json("queue", "list")
+    assert not draft.exists()
+
+
+test_a_draft_that_is_a_folder_holds_no_handoff_up.engines = ("fake",)
+
+
 def test_every_generation_can_read_the_task_and_what_the_operator_said(world):
     """A prompt too long for an argument and the delivered messages are in reach of the third agent too."""
     world.rules(RESUME, {"match": "OPERATOR|Operator message", "do": "STUB: say=understood\nSTUB: usage=9000"})

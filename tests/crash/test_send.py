@@ -1,7 +1,11 @@
 """`fleet send` and the delivery are killed between any two effects; what was put down once arrives once."""
 
+import threading
+from concurrent.futures import ThreadPoolExecutor
+
 import pytest
 
+from fleet.drain import sending
 from tests.crash.invariants import wait_for
 from tests.crash.yard import SECONDS
 
@@ -67,6 +71,28 @@ def test_a_send_killed_after_any_effect_delivers_once_when_it_is_repeated_with_i
         deliver(yard)
         assert [tag + "1"] == yard.messages(tag), at
         yard.check_tidy()
+
+
+def test_two_sends_at_once_with_one_op_id_put_one_message_down(yard, monkeypatch):
+    """Both look for the message before either has put it down: there is one, with one id."""
+    agent = yard.fleet.agents.get(yard.dispatch())
+    both, look = threading.Barrier(2), sending.where
+    local = threading.local()
+
+    def where(*args):
+        found = look(*args)
+        if not hasattr(local, "looked"):
+            local.looked = True
+            both.wait(SECONDS)
+        return found
+
+    monkeypatch.setattr(sending, "where", where)
+    with ThreadPoolExecutor(2) as pool:
+        one, other = pool.map(lambda _: sending.send(yard.fleet, agent, "once", "k"), range(2))
+
+    assert (one.message_id, one.agent_id) == (other.message_id, other.agent_id)
+    assert [False, True] == sorted([one.new, other.new])
+    assert 1 == len(yard.spooled(agent.id))
 
 
 def test_a_send_killed_after_any_effect_delivers_at_most_once(yards, stride):

@@ -75,6 +75,15 @@ def situations(world, folder):
     keep("slash-menu")
     world.keys(agent, "BSpace")
     world.settle()
+    world.keys(agent, "C-r")
+    keep("history-search")
+    world.keys(agent, "Escape")
+    world.settle()
+    if world.engine == "claude-code":  # Codex shows no composer there
+        world.keys(agent, "!")
+        keep("shell-mode")
+        world.keys(agent, "BSpace")
+        world.settle()
     world.type(agent, "/model")
     keep("model-menu")
 

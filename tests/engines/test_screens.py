@@ -25,6 +25,8 @@ EXPECTED = {
     "permission-narrow": (Box.DIALOG, "", False),
     "model-menu": (Box.DIALOG, "", False),
     "slash-menu": (Box.TEXT, "/", False),
+    "shell-mode": (Box.TEXT, "!", False),  # what is pasted there would be a shell command
+    "history-search": (Box.UNKNOWN, "", False),  # what is pasted there is searched for
 }
 
 

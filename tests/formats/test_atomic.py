@@ -200,6 +200,18 @@ def test_removing_is_safe_to_repeat(tmp_path):
     assert [True, False] == [atomic.remove_file(str(tmp_path / "f")) for _ in range(2)]
 
 
+def test_a_line_that_found_no_room_takes_no_other_with_it(tmp_path, monkeypatch):
+    """A full disk takes a part of a line: that is an error, and the next line is whole."""
+    path, write = str(tmp_path / "l"), os.write
+    atomic.append_line(path, b"first")
+    monkeypatch.setattr(os, "write", lambda fd, data: write(fd, data[:3]))
+    with pytest.raises(OSError, match="No space"):
+        atomic.append_line(path, b"second")
+    monkeypatch.setattr(os, "write", write)
+    atomic.append_line(path, b"third")
+    assert [b"first", b"se", b"third"] == read(path).splitlines()
+
+
 def _append(path, writer, barrier):
     barrier.wait()
     for number in range(200):

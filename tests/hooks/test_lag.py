@@ -79,6 +79,9 @@ def test_the_wait_ends(agent, call, slept, clock):
         (False, [("prompt", "p0"), "done"]),  # the same words, of the turn before
         (False, [("prompt", "p0"), "done", ("prompt", "p1")]),
         (False, [("prompt", "p1"), "done", "feedback"]),  # of the same turn, before it was blocked
+        (False, [("prompt", "p0"), "first", "feedback", "done"]),  # of the turn before, after it was blocked
+        (True, [("prompt", "p0"), "first", "feedback", "done", ("prompt", "p1"), "done"]),
+        (True, [("prompt", "p1"), "first", "feedback", "done"]),
     ],
 )
 def test_the_answer_of_this_very_turn_is_meant(agent, call, current, history):
@@ -91,6 +94,23 @@ def test_the_answer_of_this_very_turn_is_meant(agent, call, current, history):
         else:
             agent.say(one)
     assert current == lag.is_current(call())
+
+
+@pytest.mark.parametrize(
+    ("current", "blocks", "history"),
+    [
+        (False, 1, ["done"]),  # neither the block nor the answer to it is there yet
+        (True, 1, ["done", "feedback", "done"]),
+        (False, 2, ["first", "feedback", "done"]),
+        (True, 2, ["first", "feedback", "done", "feedback", "done"]),
+    ],
+)
+def test_each_block_of_the_turn_must_be_in_the_log(agent, call, current, blocks, history):
+    """An agent that answers two blocks with the same words has not answered the second before that is written."""
+    prompt(agent, "p1")
+    for one in history:
+        feedback(agent) if one == "feedback" else agent.say(one)
+    assert current == lag.is_current(call(), blocks)
 
 
 def test_without_an_answer_or_a_log_there_is_nothing_to_wait_for(call, slept, clock):
