@@ -186,7 +186,8 @@ class Deliveries:
             if message.state != MessageState.OFFERED or now - seen.setdefault(offer, now) < HOOK_SECONDS:
                 continue
             marks = delivery.marks(message)
-            if not any(mark in said.text for said in transcript.backwards(agent.engine, path) for mark in marks):
+            since = delivery.said_since(message.offer, agent.engine, path)
+            if not any(mark in said.text for said in since for mark in marks):
                 messages.move(message, MessageState.NEW, offer=None)
                 count += 1
         return count

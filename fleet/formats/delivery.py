@@ -3,9 +3,14 @@
 A hook hands a message to the engine with a prompt (additionalContext) or at the end of a turn (a block decision).
 That proves nothing: a prompt cancelled by an early Esc leaves the injected text in Claude Code's transcript and on
 the chain of the next answer, and the model never sees it (2.1.197). What proves it is an answer to that very prompt.
+
+The words of a message do not tell it from one that said the same, so it is looked for behind the place where the log
+ended when the message was handed over: what a hook injects is logged afterwards, in every engine.
 """
 
 from __future__ import annotations
+
+import os
 
 from fleet.formats import messages, transcript
 from fleet.formats.states import MessageState
@@ -13,7 +18,7 @@ from fleet.formats.texts import operator_message
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
-    from collections.abc import Iterable
+    from collections.abc import Iterable, Iterator
     from typing import Any
 
     from fleet.formats.layout import Layout
@@ -34,6 +39,25 @@ def marks(message: Message) -> tuple[str, ...]:
     return message.id, operator_message(message.body[:MARK_CHARACTERS]).rstrip()
 
 
+def place_in(log: object) -> dict[str, Any]:
+    """Where an engine's log ends now, as an offer notes it; {} where there is none."""
+    try:
+        return {"log": log, "log_bytes": os.stat(log).st_size} if isinstance(log, str) and log else {}
+    except OSError:
+        return {}
+
+
+def said_since(offer: dict[str, Any], engine: str, log: object) -> Iterator[Said]:
+    """What was said since a message was handed over, newest first: all of a log that is not the one of then."""
+    return transcript.backwards(engine, log, since=_end_of(offer, log))
+
+
+def _end_of(offer: dict[str, Any], log: object) -> int:
+    """Where *log* ended when the message was handed over; 0 when it is not the log of then."""
+    at = offer.get("log_bytes")
+    return max(0, at) if offer.get("log") == log and isinstance(at, int) else 0
+
+
 def judge(
     offer: dict[str, Any],
     mark: tuple[str, ...],
@@ -41,6 +65,7 @@ def judge(
     event: str,
     turn_id: str | None,
     said: Iterable[Said],
+    logged: bool = False,
     current: bool = True,
     keeps: bool = False,
 ) -> MessageState:
@@ -52,11 +77,12 @@ def judge(
         mark: texts that show where in *said* the message was injected.
         event: the engine's event that is being looked at, or "" for a look without one.
         turn_id: that event's turn.
-        said: the conversation, newest first; an engine without a readable log has none.
+        said: the conversation since the offer, newest first; an engine without a readable log has none.
+        logged: that log is certainly read, also when nothing was said since.
         current: the log is known to hold all of the turn that *event* ends.
         keeps: what is logged goes out with every later request, also after an interrupt.
     """
-    log = _after(mark, said, stop=offer.get("via") == "stop", keeps=keeps)
+    log = _after(mark, said, stop=offer.get("via") == "stop", logged=logged, keeps=keeps)
     same_turn = turn_id is not None and turn_id in (offer.get("turn_id"), log.turn_id)
     if log.answered or (same_turn and event in ANSWERS and log.there is not False):
         return MessageState.DELIVERED
@@ -85,9 +111,10 @@ class _Log:
         self.turn_id: str | None = None  #: the turn of the prompt that it came with
 
 
-def _after(mark: tuple[str, ...], said: Iterable[Said], *, stop: bool, keeps: bool) -> _Log:
+def _after(mark: tuple[str, ...], said: Iterable[Said], *, stop: bool, logged: bool, keeps: bool) -> _Log:
     """Read backwards to the injection, and on to the prompt that carried it; no further: the log may be long."""
     log = _Log()
+    log.there = False if logged else None
     answered = interrupted = False
     for one in said:
         if log.there:
@@ -132,9 +159,10 @@ def settle(
             messages.archive(layout, record["id"], message, message.state, wall, "")
         if message.state != MessageState.OFFERED:
             continue
-        said = transcript.backwards(record["engine"], transcript_path or record["transcript_path"])
+        log = transcript_path or record["transcript_path"]
         state = judge(
-            message.offer, marks(message), event=event, turn_id=turn_id, said=said, current=current,
+            message.offer, marks(message), event=event, turn_id=turn_id, current=current,
+            said=said_since(message.offer, record["engine"], log), logged=_end_of(message.offer, log) > 0,
             keeps=record["engine"] in transcript.KEEPS_INTERRUPTED,
         )  # fmt: skip
         if state in SETTLED:

@@ -78,7 +78,7 @@ def _rotate(path: str, max_bytes: int) -> None:
         os.close(fd)
 
 
-def lines_from_end(path: str, limit_bytes: int | None = None) -> Iterator[bytes]:
+def lines_from_end(path: str, limit_bytes: int | None = None, since: int = 0) -> Iterator[bytes]:
     """
     The lines of *path* from the last to the first, reading blocks from its end.
 
@@ -86,6 +86,8 @@ def lines_from_end(path: str, limit_bytes: int | None = None) -> Iterator[bytes]
 
     Args:
         limit_bytes: stop after about that many bytes from the end; the line cut by it is not yielded.
+        since: only lines that begin at that offset or behind it; a file that is shorter is another one by now, and
+            read whole.
     """
     try:
         fd = os.open(path, os.O_RDONLY | os.O_NONBLOCK | os.O_CLOEXEC)
@@ -93,7 +95,10 @@ def lines_from_end(path: str, limit_bytes: int | None = None) -> Iterator[bytes]
         return
     try:
         position = os.fstat(fd).st_size
-        floor = 0 if limit_bytes is None else max(0, position - limit_bytes)
+        floor = since if since <= position else 0
+        begins = floor == 0 or os.pread(fd, 1, floor - 1) == b"\n"  # a line does, where reading ends
+        if limit_bytes is not None and position - limit_bytes > floor:
+            floor, begins = position - limit_bytes, False
         parts: list[bytes] = []  # the beginning-less line that is being put together, last block first
         while position > floor:
             size = min(BLOCK_BYTES, position - floor)
@@ -113,7 +118,7 @@ def lines_from_end(path: str, limit_bytes: int | None = None) -> Iterator[bytes]
             yield from (one for one in reversed(middle) if one)
             parts = [head]
         whole = b"".join(reversed(parts))
-        if whole and floor == 0:
+        if whole and begins:
             yield whole
     except OSError:
         return

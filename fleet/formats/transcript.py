@@ -54,9 +54,9 @@ class Said:
         self.failed = failed  #: of a result: whether the call failed; None: it does not say
 
 
-def claude(path: str, limit_bytes: int = LOOK_BACK_BYTES) -> Iterator[Said]:
+def claude(path: str, limit_bytes: int = LOOK_BACK_BYTES, since: int = 0) -> Iterator[Said]:
     """The conversation of a Claude Code transcript from its end backwards, main chain only."""
-    for raw in lines_from_end(path, limit_bytes):
+    for raw in lines_from_end(path, limit_bytes, since):
         if not any(mark in raw for mark in _TELLING):
             continue
         data = json_object(raw)
@@ -119,9 +119,9 @@ def _text(content: object) -> str:
     return ""
 
 
-def codex(path: str, limit_bytes: int = LOOK_BACK_BYTES) -> Iterator[Said]:
+def codex(path: str, limit_bytes: int = LOOK_BACK_BYTES, since: int = 0) -> Iterator[Said]:
     """The conversation of a Codex rollout from its end backwards."""
-    for raw in lines_from_end(path, limit_bytes):
+    for raw in lines_from_end(path, limit_bytes, since):
         data = json_object(raw)
         payload = data.get("payload") if data else None
         if data is None or not isinstance(payload, dict):
@@ -167,14 +167,14 @@ def _codex_message(payload: dict[str, Any]) -> Said:
     return Said("injected" if text.startswith("<environment_context") else "prompt", text, turn)
 
 
-def gemini(path: str, limit_bytes: int = LOOK_BACK_BYTES) -> Iterator[Said]:
+def gemini(path: str, limit_bytes: int = LOOK_BACK_BYTES, since: int = 0) -> Iterator[Said]:
     """
     The conversation of a Gemini CLI log from its end backwards.
 
     A line with an id that comes again is the same message, later and more complete.
     """
     seen = set()
-    for raw in lines_from_end(path, limit_bytes):
+    for raw in lines_from_end(path, limit_bytes, since):
         data = json_object(raw)
         if data is None or not isinstance(data.get("type"), str) or data.get("id") in seen:
             continue
@@ -202,9 +202,9 @@ def gemini(path: str, limit_bytes: int = LOOK_BACK_BYTES) -> Iterator[Said]:
             yield Said("prompt", prompt, at=at)
 
 
-def opencode(path: str, limit_bytes: int = LOOK_BACK_BYTES) -> Iterator[Said]:
+def opencode(path: str, limit_bytes: int = LOOK_BACK_BYTES, since: int = 0) -> Iterator[Said]:
     """The conversation from its end backwards, in the log that our plugin writes for opencode: one `Said` a line."""
-    for raw in lines_from_end(path, limit_bytes):
+    for raw in lines_from_end(path, limit_bytes, since):
         data = json_object(raw)
         kind = data.get("kind") if data else None
         if data is not None and isinstance(kind, str) and kind in OPENCODE_KINDS:
@@ -221,11 +221,17 @@ KEEPS_INTERRUPTED = frozenset({"codex"})
 READERS = {"claude-code": claude, "fake": claude, "codex": codex, "gemini": gemini, "opencode": opencode}
 
 
-def backwards(engine: str, path: object, limit_bytes: int = LOOK_BACK_BYTES) -> Iterator[Said]:
-    """What was said, newest first, in the log of *engine*; nothing for an engine whose log is not read."""
+def backwards(engine: str, path: object, limit_bytes: int = LOOK_BACK_BYTES, since: int = 0) -> Iterator[Said]:
+    """
+    What was said, newest first, in the log of *engine*; nothing for an engine whose log is not read.
+
+    Args:
+        limit_bytes: how far to look back, about.
+        since: only what stands at that offset of the log or behind it.
+    """
     reader = READERS.get(engine)
     if reader is not None and isinstance(path, str) and path:
-        yield from reader(path, limit_bytes)
+        yield from reader(path, limit_bytes, since)
 
 
 def _word(value: object) -> str | None:

@@ -189,7 +189,7 @@ class Hook:
     def _offer(self, via: str) -> str:
         text, ids = inbox.offer(
             self.layout, self.id, via=via, turn_id=self.call.turn_id, session_id=self.call.text("session_id"),
-            wall=self.wall, config=self.config,
+            log=self.call.transcript_path, wall=self.wall, config=self.config,
         )  # fmt: skip
         if ids:
             self.acted["offered"] = ids

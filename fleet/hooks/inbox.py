@@ -9,7 +9,7 @@ from __future__ import annotations
 
 import os
 
-from fleet.formats import messages, texts
+from fleet.formats import delivery, messages, texts
 from fleet.formats.atomic import ensure_dir, write_file
 from fleet.formats.states import MessageState
 from fleet.formats.times import rfc3339
@@ -42,16 +42,21 @@ def offer(
     via: str,
     turn_id: str | None,
     session_id: str,
+    log: str | None,
     wall: float,
     config: dict[str, Any],
 ) -> tuple[str, list[str]]:
     """
     Take as many waiting messages as fit and mark them offered. The caller holds the record lock.
 
+    Args:
+        log: the path of the engine's log: where in it the answer is to be looked for is noted, too.
+
     Returns:
         The text to inject (empty when there is none) and the ids of its messages.
     """
     messages.import_slot(layout, agent_id, wall)
+    place = delivery.place_in(log)
     limit = int(config["inline_characters"])
     parts: list[str] = []
     ids: list[str] = []
@@ -62,7 +67,7 @@ def offer(
         text = wording(layout, message, limit)
         if parts and len(text) + len(SEPARATOR) > room:
             break
-        note = {"at": rfc3339(wall), "via": via, "turn_id": turn_id, "session_id": session_id}
+        note = {"at": rfc3339(wall), "via": via, "turn_id": turn_id, "session_id": session_id, **place}
         messages.move(message, MessageState.OFFERED, offer=note)
         parts.append(text)
         ids.append(message.id)

@@ -82,6 +82,28 @@ def test_to_a_busy_agent(world, size):
     assert [] == world.events(agent["id"], "Wake")
 
 
+def test_the_answer_to_one_message_delivers_no_other_with_the_same_words(world):
+    """The engine dies before it answers to the second: that one goes on to the successor."""
+    world.rules({"match": "OPERATOR", "do": "STUB: bash=sleep 3\nSTUB: say=understood"})
+    agent = world.dispatch("same", "hi\nSTUB: bash=sleep 2\nSTUB: say=ok\nSTUB: usage=9000", wait="accepted")
+    assert "delivered" == world.json("send", "same", "continue", "--wait", "60")["result"]
+    world.rules({"match": "handoff document", "do": "STUB: say=resumed"}, {"match": "OPERATOR", "do": "STUB: delay=60\nSTUB: say=late"})
+    again = world.json("send", "same", "continue")["message_id"]
+    world.until(lambda: again in offers(world, agent["id"]), "the second is handed over")
+    os.kill(agent["pid"], signal.SIGKILL)
+    world.rules({"match": "handoff document", "do": "STUB: say=resumed"}, {"match": "OPERATOR", "do": "STUB: say=understood"})
+
+    assert 0 == world.run("handoff", "same", "--timeout", "60").returncode
+
+    assert "delivered" == settled(world, again)
+    assert again in offers(world, world.agent("same")["id"])
+
+
+def offers(world, agent_id):
+    """The messages that an agent's hooks have handed over, each as often as it was."""
+    return [one for event in world.events(agent_id) for one in event.get("offered", ())]
+
+
 def test_the_same_op_id_delivers_once(world):
     """A repeated send with the same op-id is the same message; with another text it is refused."""
     world.rules(CALM)

@@ -217,6 +217,44 @@ def test_a_message_given_back_is_new_again_in_its_old_place(layout, agent_record
     assert {} == waiting[0].offer
 
 
+def test_the_answer_to_an_older_message_with_the_same_words_is_none(layout, agent_record, tmp_path):
+    """Only what the log got after a message was handed over can be its answer, and no answer yet is none."""
+    log = tmp_path / "t.jsonl"
+    prompt = {"type": "user", "promptId": "p1", "message": {"content": "go"}}
+    handed = {"type": "attachment", "attachment": {"type": "hook_additional_context", "content": [f"[OPERATOR] {BODY}"]}}
+    answer = {"type": "assistant", "message": {"model": "m", "content": [{"type": "text", "text": "ok"}]}}
+
+    def write(*lines):
+        with log.open("a") as f:
+            f.writelines(json.dumps(line) + "\n" for line in lines)
+
+    write(prompt, handed, answer)
+    record = agent_record(transcript_path=str(log))
+    message = messages.spool(layout, "a1b2c3d4", ID, BODY, WALL)
+    messages.move(message, MessageState.OFFERED, offer={"via": "prompt", "turn_id": "p2", **delivery.place_in(str(log))})
+
+    assert [] == settle(layout, record, "", None)
+    assert [] == settle(layout, record, "PreToolUse", "p2"), "the log is known, and nothing stands in it"
+    write({**prompt, "promptId": "p2"}, handed)
+    assert [] == settle(layout, record, "", None)
+    write(answer)
+    assert [(ID, "delivered")] == settle(layout, record, "", None)
+
+
+def test_a_log_that_is_another_one_is_read_whole(layout, agent_record, tmp_path):
+    """After `/clear` the conversation goes on in a new file, shorter than the old one was."""
+    old, new = tmp_path / "old.jsonl", tmp_path / "new.jsonl"
+    old.write_text("x" * 5000)
+    said = [{"type": "user", "message": {"content": "go"}},
+            {"type": "attachment", "attachment": {"type": "hook_additional_context", "content": [f"[OPERATOR] {BODY}"]}},
+            {"type": "assistant", "message": {"model": "m", "content": [{"type": "text", "text": "ok"}]}}]  # fmt: skip
+    new.write_text("".join(json.dumps(line) + "\n" for line in said))
+    message = messages.spool(layout, "a1b2c3d4", ID, BODY, WALL)
+    messages.move(message, MessageState.OFFERED, offer={"via": "prompt", "turn_id": "p1", **delivery.place_in(str(old))})
+
+    assert [(ID, "delivered")] == settle(layout, agent_record(transcript_path=str(new)), "", None)
+
+
 def test_a_message_not_offered_is_not_judged(layout, agent_record):
     """What nobody handed over cannot have arrived."""
     messages.spool(layout, "a1b2c3d4", ID, BODY, WALL)

@@ -13,13 +13,13 @@ from fleet.formats import events
 WALL = 1_796_043_600.1234
 
 
-def lines_backwards(data, block, limit=None):
+def lines_backwards(data, block, limit=None, since=0):
     """What lines_from_end yields for a file of *data* when it reads *block* bytes at a time."""
     with tempfile.NamedTemporaryFile() as f, pytest.MonkeyPatch.context() as patch:
         f.write(data)
         f.flush()
         patch.setattr(events, "BLOCK_BYTES", block)
-        return list(events.lines_from_end(f.name, limit))
+        return list(events.lines_from_end(f.name, limit, since))
 
 
 def write(path, *lines):
@@ -74,6 +74,23 @@ def test_a_limit_gives_the_newest_lines_and_no_part_of_one(data, block, limit):
     assert whole[: len(found)] == found
     fits = [line for line in reversed(data[max(0, len(data) - limit) :].split(b"\n")) if line]
     assert len(fits) - 1 <= len(found) <= len(fits)
+
+
+@given(
+    st.lists(st.binary(max_size=9).map(lambda raw: raw.replace(b"\n", b"")), max_size=12),
+    st.integers(0, 140),
+    st.integers(1, 9),
+)
+@example([b"ab", b"cd"], 3, 9)
+@example([b"ab", b"cd"], 1, 2)
+def test_lines_since_an_offset_are_those_that_begin_there_or_later(lines, since, block):
+    """Whatever the size of a block; a file that is shorter than that is another one, and read whole."""
+    data = b"".join(line + b"\n" for line in lines)
+    begins = [0, *(at + 1 for at, byte in enumerate(data) if byte == 10)]
+    floor = since if since <= len(data) else 0
+    wanted = [line for at, line in zip(begins, lines, strict=False) if at >= floor and line]
+
+    assert wanted[::-1] == lines_backwards(data, block, since=since)
 
 
 def test_a_last_line_without_its_newline_comes_as_it_is(tmp_path):
