@@ -6,11 +6,13 @@ and with the slow poll.
 
 from __future__ import annotations
 
+import contextlib
 import functools
 import os
 from concurrent.futures import Future, ThreadPoolExecutor
 
 from fleet.config import user_file
+from fleet.drain.attempts import LAST_ERROR_CHARACTERS, Attempts
 from fleet.drain.delivery import Deliveries
 from fleet.drain.handoffs import Handoffs, Progress
 from fleet.drain.heed import Heed
@@ -210,11 +212,15 @@ class Loop:
         return min(due, default=None)
 
     def _guarded(self, agent_id: str, what: str, step: Callable[[], Progress]) -> Progress:
-        """Run one step; a bug in it is logged and stops nothing else."""
+        """Run one step; a bug in it is logged, told by `fleet queue list`, and stops nothing else."""
         try:
             progress = step()
         except Exception as e:  # noqa: BLE001  # the drain's outer edge: one entry must not take the others down
-            self._log.exception("step failed", agent=agent_id, what=what, error=str(e))
+            error, attempts = f"{type(e).__name__}: {e}", Attempts(self._fleet.layout, agent_id, self._fleet.clock)
+            if attempts.last_error != error[:LAST_ERROR_CHARACTERS]:
+                self._log.exception("step failed", agent=agent_id, what=what, error=str(e))
+            with contextlib.suppress(OSError):  # a disk that is full, perhaps: it is logged
+                attempts.note(error)
             return Progress.BLIND
         if progress in (Progress.DONE, Progress.DEAD):
             self._log.info(what, agent=agent_id, result=progress.value)

@@ -114,6 +114,27 @@ def test_a_draft_that_is_a_folder_holds_no_handoff_up(world):
 test_a_draft_that_is_a_folder_holds_no_handoff_up.engines = ("fake",)
 
 
+def test_what_no_step_foresees_is_told_and_gone_on_with(world):
+    """`fleet queue list` says what stands in the way of an entry; once that is gone the handoff is carried out."""
+    agent = world.dispatch("stuck", "hi\nSTUB: say=ok\nSTUB: usage=9000")
+    world.rules({"match": "handoff document", "do": "STUB: say=resumed"})
+    in_the_way = world.fleet_home / "agents" / "archive" / f"{agent['id']}.json"
+    in_the_way.mkdir(parents=True)
+    assert 0 == world.run("drain", "--detach").returncode
+    assert 0 == world.run("handoff", "stuck", "--no-wait").returncode
+
+    said = lambda: [row["last_error"] for row in world.json("queue") if row["last_error"]]
+    (why,) = world.until(said, "the queue says what the matter is")
+    assert str(in_the_way) in why
+    in_the_way.rmdir()
+
+    world.until(lambda: not world.json("queue"), "the handoff is carried out")
+    assert agent["id"] != world.agent("stuck")["id"]
+
+
+test_what_no_step_foresees_is_told_and_gone_on_with.engines = ("fake",)
+
+
 def test_every_generation_can_read_the_task_and_what_the_operator_said(world):
     """A prompt too long for an argument and the delivered messages are in reach of the third agent too."""
     world.rules(RESUME, {"match": "OPERATOR|Operator message", "do": "STUB: say=understood\nSTUB: usage=9000"})
