@@ -24,7 +24,20 @@ if TYPE_CHECKING:
 STILL_SECONDS = 5.0  #: what changes more often is not worth a digest at each publishing
 PUBLISH_SECONDS = 2.0  #: between two writes of what stayed the same, so that readers know that it was looked at
 LONGEST_PAUSE_SECONDS = 10.0  #: between two looks at a server that does not answer
+STILL_LOOKS = 10  #: in a row: then nobody works, and half as many looks cost half as much
 END_SECONDS = 15.0
+
+
+def pause_after(interval_seconds: float, failures: int, still: int) -> float:
+    """
+    Seconds until the next look.
+
+    Args:
+        failures: looks in a row that failed.
+        still: looks in a row that found nothing moved. Where everybody is still, hooks tell first who begins again.
+    """
+    longer = 2 if still >= STILL_LOOKS else 1
+    return min(interval_seconds * 2.0**failures * longer, max(LONGEST_PAUSE_SECONDS, interval_seconds))
 
 
 class Scanning:
@@ -41,6 +54,7 @@ class Scanning:
         self._agents: dict[str, Agent] = {}
         self._published = 0.0
         self._told: tuple[str, ...] = ()
+        self._still = 0  #: looks in a row that found nothing moved
         self._thread: threading.Thread | None = None
 
     def start(self) -> None:
@@ -71,8 +85,8 @@ class Scanning:
         failures = 0
         while not self._ending.is_set():
             failures = 0 if self._tick(scanner) else failures + 1
-            pause = self._fleet.settings.number("scanner.interval_seconds") * 2**failures
-            self._ending.wait(min(pause, LONGEST_PAUSE_SECONDS))
+            interval = self._fleet.settings.number("scanner.interval_seconds")
+            self._ending.wait(pause_after(interval, failures, self._still))
         scanner.note_digests()
         self._publish(scanner)
 
@@ -84,6 +98,7 @@ class Scanning:
             self._tell((str(e),))
             return False
         self._latest = dict(scanner.screens)
+        self._still = 0 if tick.captured else self._still + 1
         self._tell(tick.errors)
         now = self._fleet.clock.monotonic()
         if tick.changed or now - self._published >= PUBLISH_SECONDS:
