@@ -30,6 +30,7 @@ if TYPE_CHECKING:
 
 END_SECONDS = 5.0
 POLL_SECONDS = 0.02
+LOOKS = 2  #: in a row that find nobody
 
 
 def undo(fleet: Fleet, tree: Tree) -> None:
@@ -100,17 +101,21 @@ def unlocking(path: str) -> str:
 
 
 def end_processes(fleet: Fleet, tree: Tree) -> None:
-    """End what the making started and a killed fleet left running."""
-    end = fleet.clock.monotonic() + END_SECONDS
-    while True:
+    """
+    End what the making started and a killed fleet left running.
+
+    A process that becomes another program has no environment for a moment (Linux 6.18), so one look that finds nobody
+    is not enough.
+    """
+    end, nobody = fleet.clock.monotonic() + END_SECONDS, 0
+    while nobody < LOOKS:
         table = read_table()
         marked = [
             process for process in table.by_pid.values()
             if not process.zombie and is_of_making(tree, environment_marks(process.pid) or {})
         ]  # fmt: skip
-        if not marked:
-            return
-        if fleet.clock.monotonic() >= end:
+        nobody = 0 if marked else nobody + 1
+        if marked and fleet.clock.monotonic() >= end:
             raise TimedOut(f"processes of the making of {tree.path} would not end: {[p.pid for p in marked]}")
         signal_processes(marked, signal.SIGKILL)
         fleet.clock.sleep(POLL_SECONDS)

@@ -3,9 +3,13 @@
 import json
 import os
 import shutil
+import subprocess
+from types import SimpleNamespace
 
 import pytest
 
+from fleet.app import Fleet
+from fleet.worktree import undoing
 from tests.crash import processes
 
 
@@ -48,6 +52,27 @@ def test_a_failure_leaves_nothing(local, case):
     assert [] == local.sessions()
     assert [] == [p for p in processes.naming(str(local.fleet_home / "worktrees")) if p[0] != os.getpid()]
     assert [] == left_by(local)
+
+
+def test_a_process_in_the_middle_of_its_exec_is_ended_too(local, monkeypatch):
+    """It has no environment for a moment: who looks just then takes it for nobody's, and looks again."""
+    fleet = Fleet(local.env)
+    tree = SimpleNamespace(path=str(local.home / "t"), mark="the-mark", agent_id="a1b2c3d4")
+    child = subprocess.Popen(["sleep", "904"], env={**local.env, undoing.MARK: "the-mark"}, start_new_session=True)
+    real, looked = undoing.environment_marks, []
+
+    def in_its_exec(pid):
+        if pid == child.pid:
+            looked.append(pid)
+        return {} if looked == [pid] else real(pid)
+
+    monkeypatch.setattr(undoing, "environment_marks", in_its_exec)
+    try:
+        undoing.end_processes(fleet, tree)
+        assert -9 == child.wait(10)
+    finally:
+        child.kill()
+        child.wait()
 
 
 def left_by(ground):
