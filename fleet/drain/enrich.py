@@ -13,7 +13,7 @@ from itertools import takewhile
 from fleet.errors import BadFile
 from fleet.formats import handoff_doc, messages, transcript
 from fleet.formats.atomic import read_bytes, write_file
-from fleet.formats.handoff import MACHINE, machine
+from fleet.formats.handoff import MACHINE, NOTE, machine
 from fleet.formats.states import MessageState
 from fleet.formats.texts import PLACEHOLDER, SECTIONS, WAKE_LINE
 
@@ -120,8 +120,9 @@ def _task(path: str | None, *, short: bool = False) -> str:
 
 
 def _own(body: str) -> str:
-    """What of a section is the agent's: all before the first thing that the machine has added."""
-    return "\n".join(takewhile(lambda line: not line.startswith(MACHINE), body.split("\n"))).rstrip()
+    """What of a section is the agent's, or said of its draft: all before the first other thing of the machine's."""
+    lines = takewhile(lambda line: line.startswith(NOTE) or not line.startswith(MACHINE), body.split("\n"))
+    return "\n".join(lines).rstrip()
 
 
 def _said(agent: Agent) -> dict[str, list[str]]:
