@@ -140,8 +140,11 @@ def test_an_ended_program_gets_nothing_and_shows_how_it_ended(world):
     assert 1 == done.returncode
     agent = json.loads(done.stdout)
     assert ("exited", 3) == (agent["state"], agent["exit_status"])
-    sent = world.json("send", "ended", "rm -rf x", "--wait", "2")
-    assert "queued" == sent["result"]
+    for words in (["ended"], ["--all"]):
+        said = world.run("send", *words, "rm -rf x", "--wait", "1")
+        assert said.stdout.startswith(b"queued")
+        assert b"has ended; the message waits" in said.stderr
+        assert b"the drain goes on" not in said.stderr
     assert "last words" in world.fleet("peek", "ended")
 
 

@@ -29,6 +29,7 @@ if TYPE_CHECKING:
     from fleet.model.agent import Agent
     from fleet.observe.facts import Looker
 
+TAKES_TEXT = "fleet send AGENT -- TEXT"
 SETTLED = (Result.DELIVERED, Result.UNCONFIRMED, Result.REFUSED)
 
 
