@@ -105,10 +105,13 @@ class MemoryPanes:
 
     def paste(self, pane_id, data, *, bracketed=True):
         session = self._of(pane_id)
-        asked = session.output.rfind(BRACKETED_ON) > session.output.rfind(BRACKETED_OFF)
-        whole = b"\x1b[200~" + data + b"\x1b[201~" if bracketed and asked else data
+        whole = b"\x1b[200~" + data + b"\x1b[201~" if bracketed and self.bracketed(pane_id) else data
         while whole:
             whole = whole[os.write(session.master, whole) :]
+
+    def bracketed(self, pane_id):
+        output = self._of(pane_id).output
+        return output.rfind(BRACKETED_ON) > output.rfind(BRACKETED_OFF)
 
     def enter(self, pane_id):
         os.write(self._of(pane_id).master, b"\r")

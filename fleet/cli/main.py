@@ -9,7 +9,7 @@ import sys
 
 from fleet.cli import output
 from fleet.cli.parsers import PASS_THROUGH, module_of, parser_of
-from fleet.cli.table import COMMANDS, KNOWN_AS
+from fleet.cli.table import COMMANDS, GROUPS, KNOWN_AS
 from fleet.errors import (
     EXIT_BUG,
     EXIT_ENVIRONMENT,
@@ -35,6 +35,7 @@ ACTING = frozenset({"dispatch", "send", "handoff", "stop", "queue", "worktree", 
 #: New objects before the first collection. Importing libtmux makes tens of thousands, none of them garbage: looking
 #: for some, then and at the end, was a tenth of a dispatch (10 of 110 ms, CPython 3.11).
 YOUNG = 50_000
+FRESH = frozenset({"init", "dispatch", "import"})  #: what works as well in a home in which nothing is
 COMPLETE = "__complete"  #: what the shells' completion asks
 #: What a disk or a user's rights refuse: nothing of fleet's doing.
 ENVIRONMENT_ERRORS = frozenset({errno.ENOSPC, errno.EDQUOT, errno.EROFS, errno.EACCES, errno.EMFILE, errno.ENFILE})
@@ -43,8 +44,9 @@ ENVIRONMENT_ERRORS = frozenset({errno.ENOSPC, errno.EDQUOT, errno.EROFS, errno.E
 def help_text() -> str:
     """What `fleet --help` prints."""
     width = max(len(name) for name in COMMANDS)
-    lines = [USAGE, "", "Run many coding agents in tmux.", ""]
-    lines += [f"  {name.ljust(width)}  {about}" for name, (_, about) in COMMANDS.items()]
+    lines = [USAGE, "", "Run many coding agents in tmux."]
+    for heading, group in GROUPS.items():
+        lines += ["", f"{heading}:", *(f"  {name.ljust(width)}  {about}" for name, (_, about) in group.items())]
     return "\n".join([*lines, "", "State lives in FLEET_HOME (default ~/.fleet)."])
 
 
@@ -154,8 +156,20 @@ def _refused_by_the_system(error: OSError, argv: list[str], fleet: Fleet | None)
     if error.errno not in ENVIRONMENT_ERRORS:
         return _bug(error, argv, fleet)
     output.say(f"fleet: {error.strerror}" + (f": {error.filename}" if error.filename else ""))
-    output.say("hint: make room, or name another folder with FLEET_HOME; what was there is as it was")
+    output.say(f"hint: {_cure(error, argv, fleet)}; what was there is as it was")
     return EXIT_ENVIRONMENT
+
+
+def _cure(error: OSError, argv: list[str], fleet: Fleet | None) -> str:
+    """What helps; another home does only where a file of this one is meant and nothing in it is needed."""
+    if error.errno in (errno.EMFILE, errno.ENFILE):
+        return "too many files are open: end what holds them, or raise the limit (`ulimit -n`)"
+    cure = "make room" if error.errno in (errno.ENOSPC, errno.EDQUOT) else "mend the rights or the mount"
+    if fleet is None or not isinstance(error.filename, str) or argv[0] not in FRESH:
+        return cure
+    path, home = os.path.join(os.path.abspath(error.filename), ""), os.path.join(fleet.layout.home, "")
+    ours = path.startswith(home) or home.startswith(path)
+    return f"{cure}, or name another folder with FLEET_HOME" if ours else cure
 
 
 def _bug(error: Exception, argv: list[str], fleet: Fleet | None) -> int:

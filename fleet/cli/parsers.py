@@ -20,12 +20,16 @@ PASS_THROUGH = frozenset({"fake-agent"})
 class Parser(argparse.ArgumentParser):
     """Says wrong usage in one line, in fleet's own words."""
 
+    takes_text = ""  #: how a command is written one of whose arguments is a text that may begin with a dash
+
     def error(self, message: str) -> NoReturn:
         """Raise instead of exiting."""
         hint = f"`{self.prog} --help` shows what there is"
         if message.endswith(": expected one argument"):  # argparse takes a value with a dash for another option
             option = message.removeprefix("argument ").partition(":")[0].rpartition("/")[2]
             hint = f"a value that begins with a dash goes behind `=`: {option}=-VALUE; {hint}"
+        if self.takes_text and message.startswith("unrecognized arguments: -"):
+            hint = f"a text that begins with a dash goes behind `--`: {self.takes_text}; {hint}"
         raise UsageError(message, hint=hint)
 
 
@@ -38,5 +42,6 @@ def parser_of(name: str, module: ModuleType) -> Parser:
     """The parser of a command that does not pass its arguments through."""
     parser = Parser(prog=f"fleet {name}", description=module.__doc__, allow_abbrev=False,
                     formatter_class=argparse.RawDescriptionHelpFormatter)  # fmt: skip
+    parser.takes_text = getattr(module, "TAKES_TEXT", "")
     module.add_arguments(parser)
     return parser

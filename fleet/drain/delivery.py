@@ -20,6 +20,7 @@ from fleet.formats.ids import is_id
 from fleet.formats.record import Held
 from fleet.formats.states import MessageState, Reason, Turn
 from fleet.formats.texts import WAKE_LINE, operator_message
+from fleet.formats.visible import visible
 from fleet.tmux.keyboard import Keyboard
 
 TYPE_CHECKING = False
@@ -256,11 +257,15 @@ class Deliveries:
         return True
 
     def _type(self, sight: Sight, message: messages.Message) -> Woken:
-        """The text itself, into an engine that does not report."""
-        fleet, agent = self._fleet, sight.agent
+        """
+        The text itself, into an engine that does not report, as somebody could have typed it.
+
+        Control characters are made visible, and a newline at its end is not typed: Enter follows.
+        """
+        fleet, agent, note = self._fleet, sight.agent, None
         if message.state != MessageState.NEW:
             return Woken.UNCONFIRMED
-        text = operator_message(message.body)
+        text = visible(operator_message(message.body)).rstrip("\n")
         try:
             with self._keyboard(sight) as keyboard:
                 before = engine(agent.engine).composer(keyboard.look())
@@ -268,19 +273,20 @@ class Deliveries:
                     return _hindrance(before)
                 with Held(fleet.layout, agent.id):
                     message = messages.move(message, MessageState.OFFERED, offer={"via": "keys"})
+                note = _torn(text, keyboard)
                 keyboard.paste(text)
                 pasted = self._shown(sight, keyboard, text)
                 if pasted:
                     keyboard.enter()
                 keyboard.pause(self._gap(sight))
-                taken = pasted and engine(agent.engine).composer(keyboard.look()).box == Box.EMPTY
+                taken = pasted and note is None and engine(agent.engine).composer(keyboard.look()).box == Box.EMPTY
         except FleetError as e:
             fleet.journal.tell(agent.id, "WakeFailed", error=str(e))
             taken = False
         state = MessageState.DELIVERED if taken else MessageState.UNCONFIRMED
         with Held(fleet.layout, agent.id) as held:
             if message.state == MessageState.OFFERED:
-                messages.archive(fleet.layout, agent.id, message, state, fleet.clock.wall(), "keys")
+                messages.archive(fleet.layout, agent.id, message, state, fleet.clock.wall(), "keys", note)
             if held.data is not None:
                 held.set({"inbox_pending": messages.any_undelivered(fleet.layout, agent.id)})
         return Woken.DELIVERED if taken else Woken.UNCONFIRMED
@@ -295,6 +301,16 @@ def shows(screen: list[str], text: str) -> bool:
     """Whether the end of *text* stands on the screen, however it is wrapped."""
     seen = "".join("".join(plain(row).split()) for row in cells(screen))
     return "".join(text.split())[-40:] in seen
+
+
+def _torn(text: str, keyboard: Keyboard) -> str | None:
+    """What to say of a text that arrives as several inputs, or may: its first line then says nothing of the others."""
+    lines, bracketed = text.count("\n") + 1, keyboard.bracketed()
+    if lines == 1 or bracketed:
+        return None
+    if bracketed is None:
+        return f"it has {lines} lines, and this tmux does not tell whether the program took them as one input"
+    return f"the paste went in without brackets: each of its {lines} lines was an input of its own"
 
 
 def _hindrance(composer: Composer) -> Woken:

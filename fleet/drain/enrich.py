@@ -8,13 +8,12 @@ from __future__ import annotations
 
 import os
 import re
-import subprocess
 from itertools import takewhile
 
 from fleet.errors import BadFile
 from fleet.formats import handoff_doc, messages, transcript
 from fleet.formats.atomic import read_bytes, write_file
-from fleet.formats.handoff import MACHINE, machine
+from fleet.formats.handoff import MACHINE, NOTE, machine
 from fleet.formats.states import MessageState
 from fleet.formats.texts import PLACEHOLDER, SECTIONS, WAKE_LINE
 
@@ -26,7 +25,6 @@ if TYPE_CHECKING:
     from fleet.model.agent import Agent
     from fleet.process.ending import Stray
 
-GIT_SECONDS = 5.0
 SCREEN_LINES = 60
 PROMPTS, TOOLS, MESSAGES = 3, 15, 2
 OPERATOR = 20
@@ -42,6 +40,7 @@ def enrich(
     screen: Sequence[str],
     strays: Sequence[Stray] = (),
     *,
+    git: str = "",
     task: str | None = None,
     operator: Sequence[str] = (),
 ) -> None:
@@ -49,6 +48,7 @@ def enrich(
     Replace the document by a fuller one, atomically. Safe to repeat.
 
     Args:
+        git: what git says of its working tree, an indented block.
         task: the file with the dispatch's first prompt: a successor of any generation must be able to read it.
         operator: what the operator told the dispatch, oldest first; it stands in every document.
 
@@ -68,7 +68,7 @@ def enrich(
             machine("the agent's last messages", "\n\n".join(said["assistant"])),
             machine("its last tool calls", "\n".join(f"- `{_line(t)}`" for t in said["tool"])),
         ],
-        "Files Modified": [machine("git status and diff stat", git_facts(agent.cwd))],
+        "Files Modified": [machine("git status and diff stat", git)],
         "Key Decisions": [_operator(operator)],
         "Open Questions": [
             machine("processes it left running", "\n".join(f"- {s.name} (pid {s.pid})" for s in strays)),
@@ -120,8 +120,9 @@ def _task(path: str | None, *, short: bool = False) -> str:
 
 
 def _own(body: str) -> str:
-    """What of a section is the agent's: all before the first thing that the machine has added."""
-    return "\n".join(takewhile(lambda line: not line.startswith(MACHINE), body.split("\n"))).rstrip()
+    """What of a section is the agent's, or said of its draft: all before the first other thing of the machine's."""
+    lines = takewhile(lambda line: line.startswith(NOTE) or not line.startswith(MACHINE), body.split("\n"))
+    return "\n".join(lines).rstrip()
 
 
 def _said(agent: Agent) -> dict[str, list[str]]:
@@ -136,27 +137,6 @@ def _said(agent: Agent) -> dict[str, list[str]]:
         if all(len(found[kind]) >= limit for kind, limit in limits.items()):
             break
     return {kind: texts[::-1] for kind, texts in found.items()}
-
-
-def git_facts(cwd: str) -> str:
-    """Branch, status and diff stat of the working tree at *cwd*; empty where git has nothing to say in time."""
-    parts = []
-    for args in (("status", "--short", "--branch"), ("diff", "--stat", "HEAD"), ("log", "--oneline", "-5")):
-        try:
-            done = subprocess.run(
-                ["git", "--no-optional-locks", "-C", cwd, *args], capture_output=True, timeout=GIT_SECONDS,
-                check=False, stdin=subprocess.DEVNULL, env=_git_environment(),
-            )  # fmt: skip
-        except (OSError, subprocess.TimeoutExpired):
-            return ""
-        if done.returncode == 0 and done.stdout.strip():
-            parts.append(done.stdout.decode("utf-8", "replace").rstrip()[:4000])
-    return _fenced("\n\n".join(parts).split("\n")) if parts else ""
-
-
-def _git_environment() -> dict[str, str]:
-    kept = {k: v for k, v in os.environ.items() if not k.startswith("GIT_")}
-    return {**kept, "GIT_TERMINAL_PROMPT": "0", "GIT_OPTIONAL_LOCKS": "0", "LC_ALL": "C.UTF-8"}
 
 
 def _screen(lines: Sequence[str]) -> list[str]:

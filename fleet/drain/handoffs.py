@@ -14,6 +14,7 @@ from fleet.dispatch import limits
 from fleet.drain import enrich, settling, successor
 from fleet.drain.attempts import NO_FOLDER, Attempts
 from fleet.drain.ending import Ender
+from fleet.drain.git_facts import GitFacts
 from fleet.engines.screen import Box
 from fleet.errors import BadFile, FleetError, OnHold, Refused, Unreachable
 from fleet.formats import launch, queue_entry
@@ -77,6 +78,7 @@ class Handoffs:
     def __init__(self, fleet: Fleet) -> None:
         self._fleet = fleet
         self._ender = Ender(fleet)
+        self._git = GitFacts(fleet.environ)
 
     def waiting(self) -> list[str]:
         """The old agents of all queued handoffs."""
@@ -252,17 +254,22 @@ class Handoffs:
         self._ender.step(old, look, attempts, grace_seconds=fleet.settings.number("handoff.grace_seconds"))
 
     def _open(self, parties: Parties, look: Looker) -> None:
-        """The document first, then the gate: never the other way round."""
+        """The document first, then the gate: never the other way round. Waits for git by looking again."""
         fleet, old, start = self._fleet, parties.old, parties.start
         assert start is not None
         if not launch.is_released(fleet.layout, parties.new_id, start["nonce"]) and old is not None:
+            document = parties.entry["handoff_doc"]
+            git = self._git.of(document, old.cwd)
+            if git is None:
+                return
             try:
                 left = strays(look.table(), old.id, fleet.layout.home, old.pid)
                 enrich.enrich(
-                    parties.entry["handoff_doc"],
+                    document,
                     old,
                     self._ender.save_screen(old, look),
                     left,
+                    git=git,
                     task=fleet.layout.task(old.dispatch_id),
                     operator=enrich.messages_of(fleet.layout, self._ancestors(old)),
                 )

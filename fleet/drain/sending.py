@@ -119,18 +119,27 @@ def _op_file(layout: Layout, dispatch_id: str, op_id: str) -> str:
     return os.path.join(layout.inbox, "ops", dispatch_id, name)
 
 
-def where(fleet: Fleet, dispatch_id: str, message_id: str) -> tuple[str, MessageState] | None:
-    """In which agent's spool or archive the message lies, and its state; None when it lies nowhere."""
+def where(fleet: Fleet, dispatch_id: str, message_id: str) -> tuple[str, messages.Message] | None:
+    """In which agent's spool or archive the message lies, and the message; None when it lies nowhere."""
     # Oldest first: a message moves to a successor and never back, so none that moves meanwhile is missed.
     for agent in reversed(fleet.agents.of_dispatch(dispatch_id)):
         for folder in (fleet.layout.spool(agent), os.path.join(fleet.layout.inbox_archive, agent)):
             for name in messages.names(folder):
                 if name[9:25] == message_id:
                     try:
-                        return agent, messages.read(os.path.join(folder, name)).state
+                        return agent, messages.read(os.path.join(folder, name))
                     except FileNotFoundError:
                         return where(fleet, dispatch_id, message_id)  # it moved on meanwhile
     return None
+
+
+def note(fleet: Fleet, sent: Sent) -> str | None:
+    """What the drain adds to the message's result."""
+    try:
+        found = where(fleet, sent.dispatch_id, sent.message_id)
+    except FleetError:
+        return None
+    return None if found is None else found[1].data.get("note")
 
 
 def result(fleet: Fleet, sent: Sent) -> Result:
@@ -141,7 +150,7 @@ def result(fleet: Fleet, sent: Sent) -> Result:
         return Result.UNCONFIRMED
     if found is None:
         return Result.UNCONFIRMED
-    match found[1]:
+    match found[1].state:
         case MessageState.DELIVERED:
             return Result.DELIVERED
         case MessageState.UNCONFIRMED:

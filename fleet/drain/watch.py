@@ -123,7 +123,7 @@ class RealHands:
             case Action.RESUME:
                 message = sending.noted(layout, dispatch_id, _op_id(intent))
                 found = None if message is None else sending.where(fleet, dispatch_id, message)
-                return None if found is None else f"message {message} is {found[1]}"
+                return None if found is None else f"message {message} is {found[1].state}"
             case Action.RESPAWN:
                 try:
                     entry = queue_entry.read(layout.entry(intent.agent_id))

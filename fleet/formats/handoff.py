@@ -8,10 +8,12 @@ something better in its place before the successor starts.
 from __future__ import annotations
 
 import os
+import stat
 
 from fleet.errors import BadFile
 from fleet.formats import handoff_doc, queue_entry
-from fleet.formats.atomic import ensure_dir, read_bytes, write_file
+from fleet.formats.atomic import ensure_dir, read_bytes, remove_file, write_file
+from fleet.formats.whole_lines import cut
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
@@ -21,7 +23,9 @@ if TYPE_CHECKING:
     from fleet.formats.layout import Layout
 
 MACHINE = "_[fleet]"
+NOTE = f"{MACHINE} draft:"  #: begins what is said of the agent's own draft; the drain leaves it where it stands
 LAST_MESSAGE_CHARACTERS = 4000
+SECTION_CHARACTERS = 20_000  #: five full sections are an eighth of a successor's context of 200,000 tokens
 
 
 def machine(label: str, text: str) -> str:
@@ -30,12 +34,58 @@ def machine(label: str, text: str) -> str:
     return f"{MACHINE} {label}:_\n\n{body}" if body.strip() else ""
 
 
-def draft_sections(layout: Layout, agent_id: str) -> dict[str, str]:
-    """What the agent wrote into its draft; a missing or unreadable draft has no sections."""
+def whole_draft(document: str) -> str:
+    """Where the whole draft lies of which the document at that path has only a part."""
+    return document.removesuffix(".md") + ".draft.md"
+
+
+def draft_sections(draft: str, copy: str) -> dict[str, str]:
+    """
+    What the agent wrote into its draft, section by section; a missing or empty draft has none.
+
+    A section over SECTION_CHARACTERS is cut, and of a draft that cannot be used the document says so. Each says where
+    the whole draft is.
+
+    Args:
+        draft: the draft's path.
+        copy: where the whole draft goes when not all of it is taken.
+
+    Raises:
+        OSError: it could not be copied.
+    """
     try:
-        return handoff_doc.sections(read_bytes(layout.draft(agent_id)).decode("utf-8", "replace"))
-    except (FileNotFoundError, BadFile):
+        raw = read_bytes(draft)
+    except FileNotFoundError:
         return {}
+    except BadFile as e:
+        return _unusable(e.reason, copy if _linked(draft, copy) else None)
+    text = raw.decode("utf-8", "replace")
+    bodies = handoff_doc.sections(text)
+    long = {name: cut(body, SECTION_CHARACTERS) for name, body in bodies.items() if len(body) > SECTION_CHARACTERS}
+    if not text.strip() or (bodies and not long):
+        return bodies
+    write_file(copy, raw)
+    for name, (kept, lines, characters) in long.items():
+        left = f"{lines} more lines ({characters} characters) of this section are left out here"
+        bodies[name] = f"{kept.rstrip()}\n\n{NOTE} {left}; the whole draft is {copy}_"
+    return bodies or _unusable("it has none of the five headings", copy)
+
+
+def _unusable(why: str, copy: str | None) -> dict[str, str]:
+    where = f"; it is {copy}" if copy else ""
+    return {"Open Questions": f"{NOTE} the agent before you left one that could not be used: {why}{where}_"}
+
+
+def _linked(draft: str, copy: str) -> bool:
+    """Keep a draft that is too large to be read, whatever its size; not what is no file."""
+    try:
+        if not stat.S_ISREG(os.lstat(draft).st_mode):
+            return False
+        os.link(draft, copy)
+        os.chmod(copy, 0o600)
+    except OSError:
+        return False
+    return True
 
 
 def produce(
@@ -65,16 +115,21 @@ def produce(
     agent_id = record["id"]
     if queue_entry.is_queued(layout, agent_id):
         return None
-    bodies = draft_sections(layout, agent_id)
-    bodies.setdefault("Completed", machine("the agent's last message", last_message[-LAST_MESSAGE_CHARACTERS:]))
-    if open_questions:
-        own = bodies.get("Open Questions", "")
-        bodies["Open Questions"] = f"{open_questions}\n\n{own}".strip()
     ensure_dir(layout.handoffs)
     path = os.path.join(layout.handoffs, handoff_doc.new_name(agent_id, wall))
-    header = handoff_doc.header(record, wall, handoff_type, context_pct)
-    write_file(path, handoff_doc.render(header, bodies))
-    if not queue_entry.enqueue(layout, queue_entry.new(record, path, wall, further)):
-        os.unlink(path)
-        return None
-    return path
+    copy, queued = whole_draft(path), False
+    try:
+        bodies = draft_sections(layout.draft(agent_id), copy)
+        bodies.setdefault("Completed", machine("the agent's last message", last_message[-LAST_MESSAGE_CHARACTERS:]))
+        if open_questions:
+            own = bodies.get("Open Questions", "")
+            bodies["Open Questions"] = f"{open_questions}\n\n{own}".strip()
+        header = handoff_doc.header(record, wall, handoff_type, context_pct)
+        write_file(path, handoff_doc.render(header, bodies))
+        queued = queue_entry.enqueue(layout, queue_entry.new(record, path, wall, further))
+        if not queued:
+            os.unlink(path)
+    finally:
+        if not queued:
+            remove_file(copy)
+    return path if queued else None

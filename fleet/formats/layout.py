@@ -6,7 +6,7 @@ queue/spawn-fresh-<old_id>.json        a handoff to be carried out; its removal 
 queue/stop-<id>.json                   an operator's order to end an agent
 queue/dispatch-<dispatch>.json         a dispatch that waits for its turn
 queue/attempts/<old_id>.json           what the drain tried so far   queue/dead/  entries given up, for the operator
-handoffs/<id>-<time>-<hex>.md          handoff documents             drafts/<id>.md  what the agent wrote of one
+handoffs/<id>-<time>-<hex>[.draft].md  handoff documents             drafts/<id>.md  what the agent wrote of one
 inbox/<id>/<seq>-<message>.json        messages not yet delivered    inbox/archive/<id>/  delivered or returned
 inbox/<id>.md                          the one-slot inbox of fleet-guard, still honoured
 inbox/bodies/<message>.md              bodies too long to inject     inbox/ops/<dispatch>/<sha256>.json  op-ids seen

@@ -158,10 +158,13 @@ def move(message: Message, state: MessageState, **fields: Any) -> Message:
     return Message(message.path, message.sequence, data)
 
 
-def archive(layout: Layout, agent_id: str, message: Message, state: MessageState, wall: float, how: str) -> None:
-    """Rewrite *message* in its last state with when and how, then file it away. Safe to repeat."""
+def archive(
+    layout: Layout, agent_id: str, message: Message, state: MessageState, wall: float, how: str, note: str | None = None
+) -> None:
+    """Rewrite *message* in its last state with when, how and what to add, then file it away. Safe to repeat."""
     if message.state != state:
-        message = move(message, state, settled_at=rfc3339(wall), settled_by=how)
+        added = {} if note is None else {"note": note}
+        message = move(message, state, settled_at=rfc3339(wall), settled_by=how, **added)
     folder = os.path.join(layout.inbox_archive, agent_id)
     ensure_dir(folder)
     move_no_clobber(message.path, os.path.join(folder, os.path.basename(message.path)))

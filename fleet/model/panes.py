@@ -129,6 +129,13 @@ class Panes(Protocol):
     def paste(self, pane_id: str, data: bytes, *, bracketed: bool = True) -> None:
         """Paste *data* byte for byte, bracketed where the program asked for it. Raises Unreachable."""
 
+    def bracketed(self, pane_id: str) -> bool | None:
+        """
+        Whether a paste would be bracketed now: the program asked for it and the pane is in no mode; None: not told.
+
+        Without, each line of a paste is an input of its own. Raises Unreachable.
+        """
+
     def enter(self, pane_id: str) -> None:
         """Press Enter so that the program gets it, in copy mode too. Raises Unreachable."""
 

@@ -13,6 +13,7 @@ from fleet.errors import BadFile, FleetError
 from fleet.formats import launch, queue_entry, start_entry
 from fleet.formats.atomic import Lock, remove_file, remove_tree
 from fleet.formats.enums import StrEnum
+from fleet.formats.handoff import whole_draft
 from fleet.formats.ids import is_id
 from fleet.formats.times import parse
 from fleet.formats.tuples import NamedTuple
@@ -213,6 +214,7 @@ def _handoffs(fleet: Fleet) -> Iterator[Item]:
                     named.add(queue_entry.read(os.path.join(folder, name))["handoff_doc"])
                 except FileNotFoundError:
                     continue
+    named |= {whole_draft(path) for path in named if path}
     for path, age in _aged(fleet, layout.handoffs, days):
         if path.endswith(".md") and os.path.basename(path)[:8] not in kept and path not in named:
             yield Item(Kind.HANDOFFS, path, (path,), "no record names it", age)

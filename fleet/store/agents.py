@@ -114,7 +114,7 @@ class AgentStore:
             archived: also look among ended agents, after the live ones.
 
         Raises:
-            NotFound: nothing answers to it. The hint lists what does.
+            NotFound: nothing answers to it, or, without *archived*, one that has ended. The hint lists what does.
             Ambiguous: more than one does.
             BadFile: the record it names cannot be read.
         """
@@ -132,11 +132,22 @@ class AgentStore:
                 raise Ambiguous(f"{token!r} could be any of: {_names(found)}", hint="give more of the id")
         if archived and (agent := self._find_archived(token)):
             return agent
+        ended = None if archived else self._ended(token)
+        if ended is not None:
+            hint = f"`fleet show {ended.id}` shows what is kept of it; {_hint(listing.agents)}"
+            raise NotFound(f"agent {ended.id} has ended", hint=hint)
         for error in listing.bad:
             if is_id(token) and error.path == self.layout.record(token):
                 raise error
         unread = [f"{error.path} cannot be read, and may be the one you mean" for error in listing.bad[:1]]
         raise NotFound(f"no agent {token!r}", hint="; ".join([*unread, _hint(listing.agents)]))
+
+    def _ended(self, token: str) -> Agent | None:
+        """The ended agent that *token* means, where it means one that can be read."""
+        try:
+            return self._find_archived(token)
+        except (Ambiguous, BadFile):
+            return None
 
     def _find_archived(self, token: str) -> Agent | None:
         if is_id(token) and (agent := self.archived(token)):

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from fleet.formats.atomic import Lock
+from fleet.formats.visible import visible
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
@@ -35,8 +36,12 @@ class Keyboard:
         return self._panes.capture(self._pane_id, styled=True)
 
     def paste(self, text: str) -> None:
-        """Paste *text*. Does not submit."""
-        self._panes.paste(self._pane_id, text.encode("utf-8", "surrogateescape"))
+        """Paste *text*, its control characters in a visible form: nothing in it is a key. Does not submit."""
+        self._panes.paste(self._pane_id, visible(text).encode("utf-8", "surrogateescape"))
+
+    def bracketed(self) -> bool | None:
+        """Whether the program takes a paste of several lines as one input; None where that cannot be known."""
+        return self._panes.bracketed(self._pane_id)
 
     def plain(self) -> str:
         """The visible screen as text."""

@@ -14,8 +14,10 @@ when the last one detaches its size stays (3.3a, 3.5a, 3.8 alike).
 Typing, measured on 3.3a, 3.5a and 3.8: `send-keys -l` eats a trailing `;` and is limited to 16 kB; a bracketed paste
 from a buffer (load-buffer on standard input, paste-buffer -p -r -d) reaches Claude Code and Codex byte for byte. In
 copy mode a paste reaches the program and `send-keys Enter` is lost, while a pasted carriage return submits and leaves
-copy mode on: so Enter is pasted there. 3.8 writes control characters of a buffer as `^[` unless -S is given, which
-older versions do not know. A dead pane has no pane_pid on 3.8. A window keeps the size of the last client that left it.
+copy mode on: so Enter is pasted there. `-p` brackets where the program asked for it and the pane is in no mode,
+without a word whether it did: `bracket_paste_flag` tells on 3.8, nothing does on 3.3a and 3.5a. 3.8 writes control
+characters of a buffer as `^[` unless -S is given, which older versions do not know. A dead pane has no pane_pid on 3.8.
+A window keeps the size of the last client that left it.
 """
 
 from __future__ import annotations
@@ -160,6 +162,12 @@ class TmuxPanes:
                 return
             self._raw_flag = "-S" not in answer.error
         self.tmux.do("paste-buffer", *flags, "-b", buffer, "-t", pane_id)
+
+    def bracketed(self, pane_id: str) -> bool | None:
+        """One `display-message`; 3.3a and 3.5a have no such format and print nothing."""
+        return {"1": True, "0": False}.get(
+            self.tmux.do("display-message", "-p", "-t", pane_id, "#{bracket_paste_flag}").strip()
+        )
 
     def enter(self, pane_id: str) -> None:
         """`send-keys Enter`, or a pasted carriage return in copy mode."""

@@ -71,6 +71,45 @@ def test_a_message_is_typed_and_seen_to_be_taken(world, repl):
     assert "LINE '[OPERATOR] hello; there;'" == repl.said()[-1]
 
 
+def test_control_characters_of_a_message_are_no_keys(world, repl):
+    """What would end the paste or the program arrives as visible text, in one input; the message's file keeps the text."""
+    repl("keys")
+    world.until(lambda: ">" in world.screen(world.agent("keys")), "it shows its prompt")
+    text = "a\x1b[201~b\x03c\x7fd\x9be\rf"
+
+    done = world.run("send", "keys", text, "--wait", "20", "--json")
+
+    assert b"control characters in the text become visible" in done.stderr
+    sent = json.loads(done.stdout)
+    assert "delivered" == sent["result"]
+    assert [r"LINE '[OPERATOR] a^[[201~b^Cc^?d\\x9be^Mf'"] == repl.said()[1:]
+    (filed,) = (world.fleet_home / "inbox" / "archive" / sent["agent_id"]).iterdir()
+    assert text == json.loads(filed.read_text())["body"]
+
+
+def test_a_newline_at_the_end_is_no_second_input(world, repl):
+    """Enter follows the text anyway."""
+    repl("newline")
+    world.until(lambda: ">" in world.screen(world.agent("newline")), "it shows its prompt")
+
+    sent = world.json("send", "newline", "-", "--wait", "20", stdin="hello\r\n")
+
+    assert "delivered" == sent["result"]
+    assert ["LINE '[OPERATOR] hello'"] == repl.said()[1:]
+
+
+def test_lines_that_arrive_as_inputs_of_their_own_are_not_delivered(world, repl):
+    """Without bracketed paste a text of several lines is unconfirmed, and the sender is told why."""
+    repl("lines")
+    world.until(lambda: ">" in world.screen(world.agent("lines")), "it shows its prompt")
+
+    sent = world.json("send", "lines", "one\ntwo", "--wait", "20", code=6)
+
+    assert "unconfirmed" == sent["result"]
+    assert "2 lines" in sent["error"]
+    assert ["LINE '[OPERATOR] one'", "LINE 'two'"] == repl.said()[1:]
+
+
 def test_a_program_that_shows_no_prompt_gets_nothing(world):
     """Nothing is typed into what is not waiting for input; the message stays queued."""
     world.json("dispatch", "deaf", "--engine", "command", "--", "sh", "-c", "echo busy; sleep 600")
@@ -101,8 +140,11 @@ def test_an_ended_program_gets_nothing_and_shows_how_it_ended(world):
     assert 1 == done.returncode
     agent = json.loads(done.stdout)
     assert ("exited", 3) == (agent["state"], agent["exit_status"])
-    sent = world.json("send", "ended", "rm -rf x", "--wait", "2")
-    assert "queued" == sent["result"]
+    for words in (["ended"], ["--all"]):
+        said = world.run("send", *words, "rm -rf x", "--wait", "1")
+        assert said.stdout.startswith(b"queued")
+        assert b"has ended; the message waits" in said.stderr
+        assert b"the drain goes on" not in said.stderr
     assert "last words" in world.fleet("peek", "ended")
 
 

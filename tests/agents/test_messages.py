@@ -424,6 +424,17 @@ def test_an_ended_agent_refuses(world):
     assert not list((world.fleet_home / "inbox").glob(f"{agent['id']}/*"))
 
 
+def test_an_ended_agent_is_no_unknown_one(world):
+    """What acts on a living agent alone says by any of its names that it has ended; a name that nobody had is unknown."""
+    agent = world.dispatch("over", "hi\nSTUB: say=ok\nSTUB: usage=9000")
+    world.fleet("stop", "over")
+
+    for command, name in (("handoff", "over"), ("handoff", agent["id"]), ("stop", agent["id"][:5]), ("approve", "over")):
+        said = world.run(command, name)
+        assert (4, f"fleet: agent {agent['id']} has ended") == (said.returncode, said.stderr.decode().split("\n")[0])
+    assert b"no agent 'nobody'" in world.run("handoff", "nobody").stderr
+
+
 def test_the_one_slot_inbox_is_still_honoured(world):
     """A file inbox/<id>.md written by another tool is delivered like any message, and goes."""
     world.rules(CALM)

@@ -8,7 +8,10 @@ import time
 
 import pytest
 
-from fleet.formats.atomic import Lock
+from fleet.app import Fleet
+from fleet.formats.atomic import Lock, write_file
+from fleet.formats.handoff import whole_draft
+from fleet.operate import gc
 from tests.cli.conftest import picture
 from tests.cli.test_shapes import check
 
@@ -69,6 +72,21 @@ def test_everything_of_an_old_dispatch_goes_and_nothing_of_a_young_or_living_one
     assert [young[0]] == handoffs
     world.fleet("send", "live", "still there?", "--wait", "20")
     assert [] == collect(world)
+
+
+def test_a_whole_draft_goes_when_its_document_goes(layout, write_record):
+    """One whose document a record names stays, also when no record of its own agent is left."""
+    named = f"{layout.handoffs}/bbbb2222-20200101-000000-aaaa.md"
+    lost = f"{layout.handoffs}/cccc3333-20200101-000000-aaaa.md"
+    for document in (named, lost):
+        for path in (document, whole_draft(document)):
+            write_file(path, b"x")
+            age(path)
+    write_record(last_handoff_path=named)
+
+    found = gc.plan(Fleet({"FLEET_HOME": layout.home}), [gc.Kind.HANDOFFS])
+
+    assert ([lost, whole_draft(lost)], ()) == (sorted([one.what for one in found.items], key=len), found.blocked)
 
 
 def test_what_cannot_be_read_keeps_its_whole_kind(world):

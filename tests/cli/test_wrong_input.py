@@ -1,5 +1,6 @@
 """Wrong input: one clear line, a hint, the right exit code, and nothing changed."""
 
+import errno
 import os
 import shutil
 
@@ -222,10 +223,41 @@ def test_the_session_limit_holds_at_once(world):
     assert 3 == len(world.tmux("list-sessions").splitlines())
 
 
+@pytest.mark.parametrize(
+    ("argv", "way"), [(("send", "x", "-n"), "fleet send AGENT -- TEXT"),
+                      (("config", "set", "watch.mode", "-x"), "fleet config set NAME -- VALUE")],
+)  # fmt: skip
+def test_a_text_that_begins_with_a_dash_has_a_way(bare, argv, way):
+    """It is taken for an option, and the hint says how it is written; of other commands it does not."""
+    assert f"behind `--`: {way}" in bare(*argv)[2]
+    assert "`--`" not in bare("list", "-n")[2]
+
+
+@pytest.mark.parametrize(
+    ("argv", "number", "path", "cure"),
+    [(("dispatch", "t"), errno.ENOSPC, "{home}/queue/x", "make room, or name another folder with FLEET_HOME;"),
+     (("dispatch", "t"), errno.EROFS, "{home}", "mend the rights or the mount, or name another folder with FLEET_HOME;"),
+     (("dispatch", "t"), errno.ENOSPC, "/elsewhere/x", "make room;"),
+     (("send", "x", "y"), errno.ENOSPC, "{home}/inbox/x", "make room;"),
+     (("stop", "x"), errno.EACCES, "{home}/queue/x", "mend the rights or the mount;"),
+     (("dispatch", "t"), errno.EMFILE, "{home}/queue/x", "too many files are open:")],
+)  # fmt: skip
+def test_what_the_system_refuses_has_a_cure_that_helps(bare, monkeypatch, argv, number, path, cure):
+    """Another home helps only who needs nothing that is in this one, and only where this one is meant."""
+
+    def refused(fleet, _name):
+        raise OSError(number, os.strerror(number), path.format(home=fleet.layout.home))
+
+    monkeypatch.setattr("fleet.cli.main._check_home", refused)
+
+    code, _, said = bare(*argv)
+
+    assert 5 == code
+    assert f"hint: {cure}" in said
+
+
 def test_a_full_disk_is_said_in_one_line(bare, monkeypatch):
     """No traceback, exit 5, and what to do."""
-    import errno
-
     from fleet.formats import atomic
 
     def full(*_args, **_more):

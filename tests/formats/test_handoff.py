@@ -1,10 +1,11 @@
 """Producing a handoff: a document, then an entry that names it, once."""
 
 import os
+from pathlib import Path
 
 import pytest
 
-from fleet.formats import handoff, handoff_doc, queue_entry
+from fleet.formats import atomic, handoff, handoff_doc, queue_entry
 from fleet.formats.atomic import write_file
 
 WALL = 1_796_043_600.0
@@ -41,12 +42,69 @@ def test_of_a_long_last_message_the_end_is_kept(layout, agent_record):
 
 
 @pytest.mark.timeout(10)
-@pytest.mark.parametrize("make", [os.mkfifo, os.mkdir, lambda p: write_file(p, b"\xff\xfe\x00"), lambda p: None])
-def test_a_draft_that_cannot_be_read_is_no_draft(layout, agent_record, make):
-    """The handoff happens all the same."""
+@pytest.mark.parametrize("make", [os.mkfifo, os.mkdir])
+def test_a_draft_that_cannot_be_read_is_said_to_have_been_there(layout, agent_record, make):
+    """The handoff happens all the same, and nothing is kept of what is no file."""
+    make(layout.draft("a1b2c3d4"))
+    path = handoff.produce(layout, agent_record(), "auto-red", WALL, context_pct=None)
+    said = "_[fleet] draft: the agent before you left one that could not be used: not a regular file_"
+    assert {"Open Questions": said} == document(path)[1]
+    assert [os.path.basename(path)] == os.listdir(layout.handoffs)
+
+
+@pytest.mark.parametrize("make", [lambda p: write_file(p, b" \n"), lambda p: None])
+def test_a_draft_that_says_nothing_is_no_draft(layout, agent_record, make):
+    """Nothing is said of one that is empty or not there."""
     make(layout.draft("a1b2c3d4"))
     path = handoff.produce(layout, agent_record(), "auto-red", WALL, context_pct=None)
     assert {} == document(path)[1]
+    assert [os.path.basename(path)] == os.listdir(layout.handoffs)
+
+
+@pytest.mark.parametrize(
+    ("raw", "why"),
+    [(b"all in one go \xff\x00", "it has none of the five headings"), (b"x" * 101, "larger than 100 bytes")],
+)
+def test_a_draft_that_cannot_be_used_is_kept_for_the_successor(layout, agent_record, monkeypatch, raw, why):
+    """Without headings, or larger than what is read: the document says so and names a private file with all of it."""
+    monkeypatch.setattr(handoff, "read_bytes", lambda path: atomic.read_bytes(path, 100))
+    write_file(layout.draft("a1b2c3d4"), raw, mode=0o644)
+    path = handoff.produce(layout, agent_record(), "auto-yellow", WALL, context_pct=None)
+    whole = handoff.whole_draft(path)
+    said = f"_[fleet] draft: the agent before you left one that could not be used: {why}; it is {whole}_"
+    assert {"Open Questions": said} == document(path)[1]
+    assert raw == Path(whole).read_bytes()
+    assert 0o600 == os.stat(whole).st_mode & 0o777
+
+
+def test_a_long_section_is_cut_at_a_line_and_names_the_whole_draft(layout, agent_record):
+    """A successor reads the document with its first turn: no section may fill its context. The others stay as they are."""
+    lines = [f"{n} did it" for n in range(100_000)]
+    raw = ("## Completed\n" + "\n".join(lines) + "\n## Open Questions\nWhich colour?\n").encode()
+    write_file(layout.draft("a1b2c3d4"), raw)
+    path = handoff.produce(layout, agent_record(), "auto-yellow", WALL, context_pct=None)
+    bodies, whole = document(path)[1], handoff.whole_draft(path)
+    kept, said = bodies["Completed"].split("\n\n")
+    shown = kept.split("\n")
+    assert lines[: len(shown)] == shown
+    assert handoff.SECTION_CHARACTERS - 20 < len(kept) <= handoff.SECTION_CHARACTERS
+    rest = lines[len(shown) :]
+    left = f"{len(rest)} more lines ({sum(map(len, rest)) + len(rest) - 1} characters)"
+    assert f"_[fleet] draft: {left} of this section are left out here; the whole draft is {whole}_" == said
+    assert "Which colour?" == bodies["Open Questions"]
+    assert raw == Path(whole).read_bytes()
+    assert 0o600 == os.stat(whole).st_mode & 0o777
+
+
+def test_who_queues_nothing_leaves_no_draft_behind(layout, agent_record, monkeypatch):
+    """A race that is lost and a document that cannot be written take the copy of the draft away again."""
+    write_file(layout.draft("a1b2c3d4"), b"all in one go")
+    monkeypatch.setattr(queue_entry, "enqueue", lambda *_: False)
+    assert handoff.produce(layout, agent_record(), "auto-red", WALL, context_pct=None) is None
+    monkeypatch.setattr(handoff_doc, "render", lambda *_: os.stat("/nonexistent"))
+    with pytest.raises(OSError):
+        handoff.produce(layout, agent_record(), "auto-red", WALL, context_pct=None)
+    assert [] == os.listdir(layout.handoffs)
 
 
 @pytest.mark.parametrize("where", ["entry", "dead_entry"])

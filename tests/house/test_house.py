@@ -12,7 +12,8 @@ import jsonschema
 import pytest
 from referencing import Registry, Resource
 
-from fleet.cli.table import COMMANDS
+from fleet.cli.main import help_text
+from fleet.cli.table import COMMANDS, GROUPS
 
 ROOT = Path(__file__).parents[2]
 MODULES = sorted(p for p in (ROOT / "fleet").rglob("*.py") if "_data" not in p.parts)
@@ -34,6 +35,27 @@ def test_the_layers_hold():
     )
 
     assert 0 == done.returncode, done.stdout
+
+
+def test_the_help_has_every_command_once_under_its_heading():
+    """The main job comes first, and no heading has more than a screen's glance."""
+    lines = help_text().split("\n")
+
+    assert list(COMMANDS) == [line.split()[0] for line in lines if line.startswith("  ")]
+    assert list(GROUPS) == [line.rstrip(":") for line in lines if line.endswith(":")]
+    assert {"dispatch", "list", "attach", "send", "handoff", "stop"} <= set(next(iter(GROUPS.values())))
+    assert max(map(len, GROUPS.values())) <= 7
+
+
+@pytest.mark.parametrize("name", ["demo"])
+def test_a_script_colours_a_terminal_alone(name):
+    """What it shows of a command goes into a pipe without an escape."""
+    text = (ROOT / "scripts" / name).read_text()
+    words = text[text.index("bold=") : text.index("wait_for()")]
+
+    done = subprocess.run(["bash", "-euc", f"{words}\ntell 1. heading; run echo 'a b'"], capture_output=True)
+
+    assert (b"\n1. heading\n$ echo \"a b\"\na b\n", b"") == (done.stdout, done.stderr)
 
 
 @pytest.mark.parametrize("name", COMMANDS)

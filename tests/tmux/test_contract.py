@@ -168,6 +168,23 @@ def test_a_paste_arrives_byte_for_byte(bench):
     assert data == out.read_bytes()
 
 
+@pytest.mark.parametrize("asked", [True, False])
+def test_whether_a_paste_is_bracketed_is_told_or_unknown(bench, asked):
+    """What is told is what happens to a paste; tmux before 3.8 tells nothing."""
+    out = bench.folder / "raw"
+    code = ("sys.stdout.write('\\x1b[?2004h'); " if asked else "") + READER.partition("; ")[2]
+    pane = bench.open(A, sys.executable, "-c", "import os, sys, tty; " + code, str(out))
+    bench.until(lambda: "ready" in "".join(bench.panes.capture(pane.pane_id)))
+
+    told = bench.panes.bracketed(pane.pane_id)
+    bench.panes.paste(pane.pane_id, b"a\nb")
+
+    assert told in (asked, None)
+    assert told is asked or pane.version != "3.8"
+    bench.until(lambda: b"b" in out.read_bytes())
+    assert out.read_bytes().startswith(b"\x1b[200~") is asked
+
+
 def test_enter_is_a_carriage_return(bench):
     """What Enter sends is what a terminal sends."""
     out = bench.folder / "raw"

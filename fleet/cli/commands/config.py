@@ -30,6 +30,7 @@ if TYPE_CHECKING:
 
     from fleet.app import Fleet
 
+TAKES_TEXT = "fleet config set NAME -- VALUE"
 ACTIONS = ("show", "list", "get", "set", "unset", "edit", "path")
 ENGINES = "engines."
 

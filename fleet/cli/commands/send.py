@@ -6,6 +6,8 @@ examples:
   fleet send --all "stop after the current step"
 
 results: delivered, queued (exit 0), refused (exit 1), unconfirmed (exit 6).
+Into an engine without hooks the text is typed: its control characters become visible (^[), and several lines are
+delivered only where tmux says that the program takes them as one paste (3.8), else unconfirmed.
 """
 
 from __future__ import annotations
@@ -13,9 +15,10 @@ from __future__ import annotations
 from fleet.cli import given, output
 from fleet.clock import pause
 from fleet.drain.carry import start_background
-from fleet.drain.sending import Result, Sent, result, send
+from fleet.drain.sending import Result, Sent, note, result, send
 from fleet.errors import EXIT_NO, EXIT_OK, EXIT_UNCONFIRMED, Refused, UsageError
 from fleet.formats.states import Turn
+from fleet.formats.visible import visible
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
@@ -24,7 +27,9 @@ if TYPE_CHECKING:
 
     from fleet.app import Fleet
     from fleet.model.agent import Agent
+    from fleet.observe.facts import Looker
 
+TAKES_TEXT = "fleet send AGENT -- TEXT"
 SETTLED = (Result.DELIVERED, Result.UNCONFIRMED, Result.REFUSED)
 
 
@@ -63,20 +68,27 @@ def run(args: argparse.Namespace, fleet: Fleet) -> int:
         sent.append(one)
     if sent:
         start_background(fleet)
-    if not many and sent:
-        _tell_if_ended(fleet, sent[0])
+    look = fleet.looker()
+    ended = {one.agent_id for one in sent if _told(fleet, look, one, body)}
     found = _wait(fleet, sent, args.wait)
-    rows += [_row(one, found[one.message_id], args.wait) for one in sent]
+    rows += [_row(fleet, one, found[one.message_id], args.wait, ended) for one in sent]
     _print(rows, many=many, as_json=args.json)
     return _code([str(row["result"]) for row in rows])
 
 
-def _tell_if_ended(fleet: Fleet, sent: Sent) -> None:
-    """Nothing delivers to an engine that has ended: say so, and what would."""
+def _told(fleet: Fleet, look: Looker, sent: Sent, body: str) -> bool:
+    """Say what the sender cannot know of the agent, and whether its engine has ended: then nothing delivers to it."""
     agent = fleet.agents.get(sent.agent_id)
-    if agent is not None and fleet.looker().see(agent).state.turn in (Turn.EXITED, Turn.GONE):
+    if agent is None:
+        return False
+    sight = look.see(agent)
+    if not sight.facts.reports and visible(body) != body.replace("\r\n", "\n"):
+        output.say(f"fleet: note: what {agent.id} gets is typed; control characters in the text become visible (^X)")
+    ended = sight.state.turn in (Turn.EXITED, Turn.GONE)
+    if ended:
         output.say(f"fleet: note: the engine of {agent.id} has ended; the message waits")
         output.say(f"hint: `fleet handoff {agent.id}` starts a successor, which gets it")
+    return ended
 
 
 def _take(words: list[str], what: str) -> str:
@@ -118,11 +130,15 @@ def _wait(fleet: Fleet, sent: list[Sent], seconds: float) -> dict[str, Result]:
     return found
 
 
-def _row(one: Sent, found: Result, waited: float) -> dict[str, Any]:
+def _row(fleet: Fleet, one: Sent, found: Result, waited: float, ended: set[str]) -> dict[str, Any]:
     row = {"message_id": one.message_id, "agent_id": one.agent_id, "dispatch_id": one.dispatch_id,
            "result": found.value}  # fmt: skip
     if found == Result.QUEUED and waited:
-        row["error"] = f"not delivered within {waited:g} s; the drain goes on"
+        why = "its engine has ended" if one.agent_id in ended else "the drain goes on"
+        row["error"] = f"not delivered within {waited:g} s; {why}"
+    added = note(fleet, one) if found == Result.UNCONFIRMED else None
+    if added is not None:
+        row["error"] = added
     return row
 
 
