@@ -58,6 +58,7 @@ class Backoff:
     due: float = 0.0
     tries: int = 0
     last: Woken | None = None
+    first: str | None = None  #: the message that was first in line at that try
     pasted_at: float | None = None  #: our line was pasted then and has not been seen since
 
 
@@ -96,15 +97,23 @@ class Deliveries:
         return 0.0 if backoff is None else max(0.0, backoff.due - self._fleet.clock.monotonic())
 
     def stirred(self, agent_id: str) -> None:
-        """Something happened to the agent: try it again at once unless Enter has just been pressed."""
+        """Something happened to the agent: try it again at once, unless Enter was just pressed for that message."""
         backoff = self._backoffs.get(agent_id)
-        if backoff is not None and backoff.last != Woken.PRESSED:
+        if backoff is None:
+            return
+        if backoff.last != Woken.PRESSED:
             backoff.due = 0.0
+        elif backoff.first != self._first(agent_id):
+            del self._backoffs[agent_id]
+
+    def _first(self, agent_id: str) -> str | None:
+        return next(iter(messages.names(self._fleet.layout.spool(agent_id))), None)
 
     def attend(self, agent_id: str, look: Looker) -> None:
         """Do what can be done for one agent's messages now, and set when to look at it again."""
         backoff = self._backoffs.setdefault(agent_id, Backoff())
         backoff.due = self._fleet.clock.monotonic() + IDLE_SECONDS
+        backoff.first = self._first(agent_id)
         self._attend(agent_id, look)
 
     def _attend(self, agent_id: str, look: Looker) -> None:

@@ -22,7 +22,7 @@ if TYPE_CHECKING:
     from fleet.observe.scanner import Scanner
 
 STILL_SECONDS = 5.0  #: what changes more often is not worth a digest at each publishing
-PUBLISH_SECONDS = 2.0  #: between two writes of what stayed the same, so that readers know that it was looked at
+PUBLISH_SECONDS = 5.0  #: between two writes of what stayed the same, so that readers know that it was looked at
 LONGEST_PAUSE_SECONDS = 10.0  #: between two looks at a server that does not answer
 STILL_LOOKS = 10  #: in a row: then nobody works, and half as many looks cost half as much
 END_SECONDS = 15.0
