@@ -29,6 +29,10 @@ _TELLING = frozenset({
 #: Events after which a turn may end without another one: by Esc, by an API error of Codex, by a killed hook.
 _SILENT_ENDS = frozenset({"UserPromptSubmit", "Stop", "PermissionRequest"})
 
+#: What may end the log while a question is open: the call it asks for. In a conversation's first turn the prompt may
+#: stand behind the answer to it (Claude Code 2.1.197); one that is newer than the question has an event of its own.
+_STILL_ASKED = frozenset({None, "tool", "prompt"})
+
 #: Tools of Claude Code (2.1.197) that are a question and no permission: one with a choice, and a plan.
 _QUESTIONS = frozenset({"AskUserQuestion", "ExitPlanMode"})
 
@@ -181,7 +185,7 @@ def _verdict(  # noqa: C901, PLR0912  # one row per event: a table that branches
             return Turn.COMPACTING, None, ""
         case "PostCompact":
             return Turn.IDLE if event.get("trigger") == "manual" else Turn.WORKING, None, ""
-        case "PermissionRequest" if facts.last_said in (None, "tool"):
+        case "PermissionRequest" if facts.last_said in _STILL_ASKED:
             tool = event.get("tool_name")
             return Turn.WAITING, Reason.QUESTION if tool in _QUESTIONS else Reason.PERMISSION, f"asks to use {tool}"
         case "PermissionRequest":

@@ -45,6 +45,7 @@ def verdict(known):
         ("idle", [PROMPT, STOP, BLOCKED, STOP], {}),
         ("idle", [PROMPT, STOP, ENDED_BY_CLEAR, CLEAR], {"prompted": True}),
         ("waiting (permission)", [PROMPT, ASKS], {"last_said": "tool"}),
+        ("waiting (permission)", [PROMPT, ASKS], {"last_said": "prompt"}),  # a first turn is logged in any order
         ("working", [PROMPT, ASKS], {"last_said": "result"}),
         ("idle (interrupted)", [PROMPT, ASKS], {"last_said": "interrupt"}),
         ("idle (interrupted)", [PROMPT], {"last_said": "interrupt"}),
