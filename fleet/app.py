@@ -99,11 +99,11 @@ class Fleet:
                 hint="name another folder with FLEET_HOME",
             ) from e
 
-    def tmux_on(self, socket: str) -> Tmux:
-        """The tmux server on a socket, for what is tmux's alone."""
-        from fleet.tmux.client import Tmux  # noqa: PLC0415  # paid only where it is used
+    def tmux_on(self, socket: str, seconds: float | None = None) -> Tmux:
+        """The tmux server on a socket, for what is tmux's alone; it may take *seconds* for an answer."""
+        from fleet.tmux.client import TIMEOUT_SECONDS, Tmux  # noqa: PLC0415  # paid only where it is used
 
-        return Tmux(socket, binary=self.tmux_binary)
+        return Tmux(socket, binary=self.tmux_binary, timeout_seconds=TIMEOUT_SECONDS if seconds is None else seconds)
 
     def panes_on(self, socket: str) -> Panes:
         """The panes of the server on a socket."""
@@ -150,12 +150,11 @@ class Fleet:
         from fleet.engines.rules import Rules  # noqa: PLC0415  # paid only where it is used
         from fleet.observe.scanner import Scanner  # noqa: PLC0415  # paid only where it is used
         from fleet.tmux.batch import Batch  # noqa: PLC0415  # paid only where it is used
-        from fleet.tmux.client import Tmux  # noqa: PLC0415  # paid only where it is used
 
         limit = self.settings.number("scanner.deadline_seconds") if seconds is None else seconds
         return Scanner(
             self.clock,
-            lambda socket: Batch(Tmux(socket, binary=self.tmux_binary, timeout_seconds=limit)),
+            lambda socket: Batch(self.tmux_on(socket, limit)),
             lambda name: Rules(name, self.settings.screen(name)),
             lambda: self.socket,
             self.versions.of,

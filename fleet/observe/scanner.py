@@ -112,8 +112,6 @@ class Scanner:
             if agent.pane_id and _PANE.fullmatch(agent.pane_id):
                 by_socket.setdefault(agent.socket or self._socket(), []).append(agent)
         self._forget(set(self.screens) - known)
-        for socket in set(self._clients) - set(by_socket):
-            del self._clients[socket]
         whole = Tick()
         for socket, there in by_socket.items():
             try:

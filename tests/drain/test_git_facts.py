@@ -3,10 +3,10 @@
 import os
 import shutil
 import subprocess
-import time
 
 import pytest
 
+from fleet.clock import SystemClock, wait_until
 from fleet.drain.git_facts import CHARACTERS, GitFacts
 
 OWN = {"HOME": "/nonexistent", "GIT_CONFIG_NOSYSTEM": "1", "GIT_AUTHOR_NAME": "n", "GIT_AUTHOR_EMAIL": "e@x",
@@ -41,12 +41,14 @@ def slow(tmp_path):
 
 def facts(cwd, environ=os.environ, seconds=20.0):
     """The facts once they are there."""
-    asked = GitFacts(environ, seconds)
-    end = time.monotonic() + 30
-    while (found := asked.of("document", str(cwd))) is None:
-        assert time.monotonic() < end
-        time.sleep(0.01)
-    return found
+    asked, found = GitFacts(environ, seconds), []
+
+    def answered():
+        found.append(asked.of("document", str(cwd)))
+        return found[-1] is not None
+
+    wait_until(answered, 30, clock=SystemClock(), what="git's answers")
+    return found[-1]
 
 
 def test_a_tree_is_told_in_three_parts(tree):

@@ -15,7 +15,7 @@ pytestmark = pytest.mark.parametrize("module", [tuples, typing], ids=["ours", "t
 
 
 @pytest.fixture
-def Point(module):  # noqa: N802  # it is a class
+def Point(module):
     """A class with everything that fleet's have."""
 
     class Point(module.NamedTuple):
@@ -23,7 +23,7 @@ def Point(module):  # noqa: N802  # it is a class
 
         x: int
         y: int = 2
-        name: NotThere | None = None  # noqa: F821  # annotations are texts that nobody evaluates
+        name: NotThere | None = None  # an annotation is a text that nobody evaluates
 
         @property
         def sum(self) -> int:
