@@ -204,10 +204,12 @@ class Playbook:
         rules: list[Rule] | None = None,
         queue: list[str] | None = None,
         defaults: Mapping[str, str] | None = None,
+        renewed: Callable[[], list[Rule] | None] = lambda: None,
     ) -> None:
         self.rules = rules or []
         self.queue = queue or []
         self.defaults: Mapping[str, str] = defaults or {}
+        self._renewed = renewed  #: asked before each choice; other rules when there are some, or None
         self._scripts: dict[Hashable, str] = {}
         self._used: dict[int, int] = {}
         self._failures: dict[Hashable, int] = {}
@@ -221,8 +223,14 @@ class Playbook:
         """
         prompt = without_reminders(prompt)
         if turn not in self._scripts:
+            if (rules := self._renewed()) is not None:
+                self.follow(rules)
             self._scripts[turn] = prompt if holds_directive(prompt) else self._choose(prompt, conversation)
         return parse(self._scripts[turn], self.defaults)
+
+    def follow(self, rules: list[Rule]) -> None:
+        """Go by other rules from the next choice on; what was used of the former ones does not count for these."""
+        self.rules, self._used = rules, {}
 
     def _choose(self, prompt: str, conversation: Callable[[], str]) -> str:
         if self.queue:

@@ -4,16 +4,21 @@ The script file: what the model says and how the client behaves.
     {"rules": [...], "queue": [...], "defaults": {...}, "client": {...}}
 
 Every key may be absent. A key that is not known is an error and not a warning: a scenario with a
-misspelt key would test something else than it says.
+misspelt key would test something else than it says. For the same reason the rules of a script that
+was replaced hold from the next turn on, as those of a model server do; the rest is read once.
 """
 
 from __future__ import annotations
 
 import json
-from typing import Any, NamedTuple
+import os
+from typing import TYPE_CHECKING, Any, NamedTuple
 
-from fleet.fakeagent.directives import Playbook, read_defaults, read_queue, read_rules
+from fleet.fakeagent.directives import Playbook, Rule, read_defaults, read_queue, read_rules
 from fleet.fakeagent.errors import BadScript
+
+if TYPE_CHECKING:
+    from collections.abc import Callable
 
 POINTS = ("boot", "first_prompt", "after_accept")
 CHOICES = {"trust_default": ("yes", "no"), "early_keys": ("left", "swallowed", "mangled")}
@@ -67,8 +72,9 @@ def load(path: str | None) -> Script:
         return Script(Playbook(), Client())
     try:
         with open(path, encoding="utf-8") as file:
+            stamp = _stamp(os.fstat(file.fileno()))
             value = json.load(file)
-        return read(value)
+        return read(value, _Renewal(path, stamp).rules)
     except OSError as error:
         raise BadScript(f"{path}: {error.strerror}") from None
     except ValueError as error:
@@ -77,8 +83,37 @@ def load(path: str | None) -> Script:
         raise BadScript(f"{path}: {error}") from None
 
 
-def read(value: object) -> Script:
-    """As `load`, for a value that was read already."""
+class _Renewal:
+    """Whether a script was replaced since it was last read."""
+
+    def __init__(self, path: str, stamp: tuple[int, ...]) -> None:
+        self._path, self._stamp = path, stamp
+
+    def rules(self) -> list[Rule] | None:
+        """
+        The rules that a replaced script holds; None while it is the one that was read, and when it is gone.
+
+        Raises:
+            BadScript: as `load`.
+        """
+        try:
+            stamp = _stamp(os.stat(self._path))
+        except FileNotFoundError:
+            return None
+        except OSError as error:
+            raise BadScript(f"{self._path}: {error.strerror}") from None
+        if stamp == self._stamp:
+            return None
+        self._stamp = stamp
+        return load(self._path).playbook.rules
+
+
+def _stamp(found: os.stat_result) -> tuple[int, ...]:
+    return found.st_dev, found.st_ino, found.st_size, found.st_mtime_ns
+
+
+def read(value: object, renewed: Callable[[], list[Rule] | None] = lambda: None) -> Script:
+    """As `load`, for a value that was read already; *renewed* tells its rules when it is replaced."""
     if not isinstance(value, dict):
         raise BadScript("expected an object")
     unknown = sorted(set(value) - {"rules", "queue", "defaults", "client"})
@@ -88,6 +123,7 @@ def read(value: object) -> Script:
         read_rules(value.get("rules", [])),
         read_queue(value.get("queue", [])),
         read_defaults(value.get("defaults", {})),
+        renewed,
     )
     return Script(playbook, _client(value.get("client", {})))
 

@@ -84,14 +84,14 @@ def test_to_a_busy_agent(world, size):
 
 def test_the_answer_to_one_message_delivers_no_other_with_the_same_words(world):
     """The engine dies before it answers to the second: that one goes on to the successor."""
-    world.rules({"match": "OPERATOR", "do": "STUB: bash=sleep 3\nSTUB: say=understood"})
+    world.rules({"match": "OPERATOR|Operator message", "do": "STUB: bash=sleep 3\nSTUB: say=understood"})
     agent = world.dispatch("same", "hi\nSTUB: bash=sleep 2\nSTUB: say=ok\nSTUB: usage=9000", wait="accepted")
     assert "delivered" == world.json("send", "same", "continue", "--wait", "60")["result"]
-    world.rules({"match": "handoff document", "do": "STUB: say=resumed"}, {"match": "OPERATOR", "do": "STUB: delay=60\nSTUB: say=late"})
+    world.rules({"match": "handoff document", "do": "STUB: say=resumed"}, {"match": "OPERATOR|Operator message", "do": "STUB: delay=60\nSTUB: say=late"})
     again = world.json("send", "same", "continue")["message_id"]
     world.until(lambda: again in offers(world, agent["id"]), "the second is handed over")
     os.kill(agent["pid"], signal.SIGKILL)
-    world.rules({"match": "handoff document", "do": "STUB: say=resumed"}, {"match": "OPERATOR", "do": "STUB: say=understood"})
+    world.rules({"match": "handoff document", "do": "STUB: say=resumed"}, {"match": "OPERATOR|Operator message", "do": "STUB: say=understood"})
 
     assert 0 == world.run("handoff", "same", "--timeout", "60").returncode
 

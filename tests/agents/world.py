@@ -10,6 +10,8 @@ import tempfile
 import time
 from pathlib import Path
 
+from fleet.formats.atomic import write_file
+
 CACHE = Path(os.environ.get("FLEET_TEST_CACHE") or Path(os.environ.get("XDG_CACHE_HOME") or "~/.cache").expanduser()
              / "tmux-fleet-tests")  # fmt: skip
 CLIENTS = CACHE / "clients" / "node_modules"
@@ -142,9 +144,9 @@ class World:
         return [e for e in found if name in (None, e["event"])]
 
     def rules(self, *rules):
-        """What the model answers: {"match", "do"}."""
+        """What the model answers from the next turn on: {"match", "do"}."""
         if self.engine == "fake":
-            self.script.write_text(json.dumps({"rules": list(rules)}))
+            write_file(str(self.script), json.dumps({"rules": list(rules)}).encode())
         else:
             self.stub.stub.rules(list(rules))
 

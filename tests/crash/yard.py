@@ -13,6 +13,7 @@ from fleet.drain.lock import DrainLock
 from fleet.engines.catalog import engine
 from fleet.engines.screen import Box
 from fleet.formats import handoff, launch, messages, transcript
+from fleet.formats.atomic import write_file
 from fleet.formats.record import Held
 from fleet.formats.states import HandoffType, Turn
 from fleet.drain.sending import send
@@ -63,7 +64,7 @@ class Yard:
     def script(self, rules, **client):
         """What the fake agents answer from now on."""
         text = json.dumps({"rules": rules, "client": {"swallow_gap_seconds": 0, **client}})
-        (self.root / "script.json").write_text(text)
+        write_file(str(self.root / "script.json"), text.encode())
 
     def close(self):
         """End every process that was started here, by its id."""

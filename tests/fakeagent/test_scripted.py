@@ -6,6 +6,7 @@ import signal
 
 import pytest
 
+from fleet.formats.atomic import write_file
 from tests.fakeagent.bench import alive, text_of, until
 
 DRAFT = {
@@ -27,6 +28,23 @@ def test_a_rule_writes_the_file_that_a_stop_hook_names(fake):
     assert [("working", False), ("MILESTONE", True)] == [
         (stop["last_assistant_message"], stop["stop_hook_active"]) for stop in stops
     ]
+
+
+def test_the_rules_of_a_replaced_script_hold_from_the_next_turn_on(fake):
+    """A test changes what the model answers while the client runs, with either client in the same way."""
+    it = fake(script={"rules": [{"match": "", "do": ["STUB: bash=true", "STUB: say=former"], "times": 1}]}).ready()
+    script = str(it.project.parent / "script.json")
+
+    def answers(rules):
+        write_file(script, json.dumps({"rules": rules}).encode())
+        return it.turn("on")["last_assistant_message"]
+
+    first = it.turn("go")["last_assistant_message"]
+    os.remove(script)
+    gone = it.turn("on")["last_assistant_message"]
+    after = answers([{"match": "", "do": "STUB: say=latter", "times": 1}])
+
+    assert ["former", "stub reply 3", "latter"] == [first, gone, after]
 
 
 def test_a_tool_between_two_blocks_resets_the_count(fake):

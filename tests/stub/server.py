@@ -97,7 +97,7 @@ class Stub:
         """Replace the rules."""
         read = read_rules(rules)
         with self._lock:
-            self._planner.playbook.rules = read
+            self._planner.playbook.follow(read)
 
     def defaults(self, defaults: object) -> None:
         """Replace the defaults."""
