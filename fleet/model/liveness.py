@@ -4,7 +4,8 @@ A sign is one of four: seen at some time, measured and never there (a repository
 not report), not measured (git did not answer, a walk was cut short), or not to be told apart (another agent works in
 the same tree, so a write there says nothing of this one). Any sign inside the window makes an agent fresh. A stall is
 a measured negative: every sign that must be measured was, and none lies inside the window. A sign that was not
-measured leaves it `unknown`. Age alone never makes an agent dead, and what waits for somebody is not stalled.
+measured leaves it `unknown`, and one that was looked for a while ago is as old as it was then: since then nobody knows.
+Age alone never makes an agent dead, and what waits for somebody is not stalled.
 """
 
 from __future__ import annotations
@@ -47,6 +48,7 @@ class Reading(NamedTuple):
     note: str = ""  #: why it was not measured, or does not count
     floored: bool = False  #: the walk was cut short: it is at least as new as that
     counts: bool = True  #: False: it cannot be told whose it is
+    until: float | None = None  #: it was looked for up to then, wall seconds; None: up to now
 
 
 NEVER = Reading()
@@ -189,13 +191,19 @@ def _waits_for(state: State) -> str:
 def _newest(readings: Mapping[Sign, Reading], now: float) -> tuple[Sign | None, float | None]:
     """The newest sign that counts, and its age; a stamp from the future counts as none."""
     found = [
-        (reading.at, sign) for sign, reading in readings.items()
+        (_age(reading, now), sign) for sign, reading in readings.items()
         if reading.counts and reading.at is not None and reading.at <= now + FUTURE_SECONDS
     ]  # fmt: skip
     if not found:
         return None, None
-    at, sign = max(found, key=lambda pair: (pair[0], pair[1] != Sign.LAUNCH))
-    return sign, max(0.0, now - at)
+    age, sign = min(found, key=lambda pair: (pair[0], pair[1] == Sign.LAUNCH))
+    return sign, age
+
+
+def _age(reading: Reading, now: float) -> float:
+    assert reading.at is not None
+    until = now if reading.until is None else min(now, reading.until)
+    return max(0.0, until - reading.at)
 
 
 def words(seconds: float) -> str:

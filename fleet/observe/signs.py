@@ -265,7 +265,7 @@ def _screen(screen: Screen | None, now: float) -> Reading:
         return unmeasured(f"its screen is not scanned ({SCANS})")
     if now - screen.looked_at > SCREEN_SECONDS:
         return unmeasured(f"its screen is no longer scanned ({SCANS})", screen.changed_at)
-    return Reading(screen.changed_at)
+    return Reading(screen.changed_at, until=screen.looked_at)
 
 
 def _milestone(event: Mapping[str, object]) -> float | None:

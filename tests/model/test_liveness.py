@@ -70,6 +70,15 @@ def test_a_stamp_from_the_future_is_no_sign():
     assert Verdict.FRESH == judged(readings={Sign.COMMIT: Reading(NOW + 5)}).verdict
 
 
+def test_silence_is_as_long_as_somebody_listened():
+    """A screen that was last looked at some seconds ago may have changed since: it is as still as it was then."""
+    still = Reading(OLD, until=NOW - 5)
+
+    assert Verdict.FRESH == judged(readings={Sign.SCREEN: still}).verdict
+    assert Verdict.STALLED == judged(readings={Sign.SCREEN: still._replace(at=OLD - 5)}).verdict
+    assert Verdict.STALLED == judged(readings={Sign.SCREEN: still._replace(until=NOW + 5)}).verdict
+
+
 @pytest.mark.parametrize(
     ("state", "verdict", "whom"),
     [
@@ -131,6 +140,7 @@ READING = st.builds(
     measured=st.booleans(),
     floored=st.booleans(),
     counts=st.booleans(),
+    until=st.none() | st.floats(0, NOW + 9000),
 )
 
 
@@ -148,5 +158,6 @@ def test_a_stall_never_rests_on_what_was_not_measured(readings, turn, reports):
     if found.verdict == Verdict.STALLED:
         counted = {s: r for s, r in readings.items() if r.counts}
         assert not [r for r in counted.values() if r.at is not None and NOW - WINDOW <= r.at <= NOW]
+        assert not [r for r in counted.values() if r.at is not None and 0 <= min(NOW, NOW if r.until is None else r.until) - r.at <= WINDOW]
         needed = {Sign.CPU, Sign.FILES, Sign.COMMIT, Sign.SCREEN, *([Sign.HOOK, Sign.TRANSCRIPT] if reports else [])}
         assert all(readings[s].measured or not readings[s].counts for s in needed)
