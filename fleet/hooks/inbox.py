@@ -3,6 +3,10 @@
 A message is marked `offered` before the hook prints it, with the turn that carries it; whether the model saw it is
 decided later (formats.delivery). Clients cut what a hook injects at about 10,000 characters, so a long body becomes
 a file which the injection names, and what does not fit together waits for the next chance, in order.
+
+What Claude Code (2.1.197) was told at the end of a turn goes to the model once in that turn ("Stop hook feedback:"). In
+the requests of later turns it stands twice, at the same place of the conversation: before it a reminder of the "Stop
+hook blocking error". That is the client's account of what happened and no second message.
 """
 
 from __future__ import annotations

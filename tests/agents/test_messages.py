@@ -104,6 +104,35 @@ def offers(world, agent_id):
     return [one for event in world.events(agent_id) for one in event.get("offered", ())]
 
 
+KILLS = {
+    "at once": lambda world, agent, sent: True,
+    "typed": lambda world, agent, sent: WAKE_LINE in world.screen(agent) or sent in offers(world, agent["id"]),
+    "handed over": lambda world, agent, sent: sent in offers(world, agent["id"]),
+    "answered": lambda world, agent, sent: archived(world, sent),
+}
+
+
+def test_the_same_words_arrive_as_often_as_they_were_sent_whenever_a_drain_is_killed(world):
+    """Each message is handed over once, whatever its drain was at when it was killed. Of a block, Claude Code puts its
+    own account before its words into the requests of later turns: that is no second message."""
+    world.rules({"match": "OPERATOR|Operator message", "do": "STUB: say=understood"})
+    agent = world.dispatch("same", "hi\nSTUB: say=ok\nSTUB: usage=9000")
+    sent = []
+    for killed in KILLS.values():
+        drain = world.start("drain")
+        sent.append(world.json("send", "same", "continue")["message_id"])
+        world.until(lambda killed=killed: killed(world, agent, sent[-1]), "the drain is at it")
+        drain.kill()
+        drain.wait()
+    world.fleet("drain", "--detach")
+
+    assert ["delivered"] * len(sent) == [settled(world, one) for one in sent]
+    assert sent == offers(world, agent["id"])
+    if world.engine != "fake":  # its transcripts hold every account
+        said = [text for text in world.model_texts() if "Stop hook blocking error" not in text]
+        assert len(sent) == sum(text.count("[OPERATOR] continue") for text in said)
+
+
 def test_the_same_op_id_delivers_once(world):
     """A repeated send with the same op-id is the same message; with another text it is refused."""
     world.rules(CALM)
