@@ -50,6 +50,11 @@ class Reading(NamedTuple):
     counts: bool = True  #: False: it cannot be told whose it is
     until: float | None = None  #: it was looked for up to then, wall seconds; None: up to now
 
+    def age(self, now: float) -> float:
+        """Seconds since it was seen, as far as it was looked for; infinite when it never was."""
+        until = now if self.until is None else min(now, self.until)
+        return float("inf") if self.at is None else max(0.0, until - self.at)
+
 
 NEVER = Reading()
 
@@ -191,19 +196,13 @@ def _waits_for(state: State) -> str:
 def _newest(readings: Mapping[Sign, Reading], now: float) -> tuple[Sign | None, float | None]:
     """The newest sign that counts, and its age; a stamp from the future counts as none."""
     found = [
-        (_age(reading, now), sign) for sign, reading in readings.items()
+        (reading.age(now), sign) for sign, reading in readings.items()
         if reading.counts and reading.at is not None and reading.at <= now + FUTURE_SECONDS
     ]  # fmt: skip
     if not found:
         return None, None
     age, sign = min(found, key=lambda pair: (pair[0], pair[1] == Sign.LAUNCH))
     return sign, age
-
-
-def _age(reading: Reading, now: float) -> float:
-    assert reading.at is not None
-    until = now if reading.until is None else min(now, reading.until)
-    return max(0.0, until - reading.at)
 
 
 def words(seconds: float) -> str:

@@ -98,7 +98,7 @@ def view(one: Observation, now: float) -> dict[str, Any]:
         "failing_command": one.command or None,
         "signs": {
             str(sign): {
-                "age_seconds": None if reading.at is None else round(max(0.0, now - reading.at), 1),
+                "age_seconds": None if reading.at is None else round(reading.age(now), 1),
                 "measured": reading.measured,
                 "counts": reading.counts,
                 "floored": reading.floored,
