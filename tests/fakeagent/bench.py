@@ -52,9 +52,9 @@ def fixture(name):
 
 
 class Hooks:
-    """Hooks that record every payload, and answer what a test prepared."""
+    """Hooks that record every payload, and answer what a test prepared: *says* from the first event on."""
 
-    def __init__(self, folder):
+    def __init__(self, folder, says=None):
         self.folder = folder
         folder.mkdir()
         self.log = folder / "events.jsonl"
@@ -62,6 +62,8 @@ class Hooks:
         self.command = folder / "hook.sh"
         self.command.write_text(HOOK.format(folder=folder))
         self.command.chmod(0o755)
+        for event, value in (says or {}).items():
+            self.says(event, value)
 
     def settings(self, timeouts=None, **more):
         settings = claude_home.hook_settings(str(self.command)) | more
@@ -309,9 +311,9 @@ class Fake:
     def __init__(self, folder):
         self.folder = folder
 
-    def start(self, *words, settings=None, timeouts=None, script=None, env=None, mode="bypassPermissions"):
-        """A running client; *words* go to its command line."""
-        hooks = Hooks(self.folder / "hooks")
+    def start(self, *words, settings=None, timeouts=None, script=None, env=None, mode="bypassPermissions", says=None):
+        """A running client; *words* go to its command line, and *says* is what its hooks answer from the start."""
+        hooks = Hooks(self.folder / "hooks", says)
         project = self.folder / "project"
         project.mkdir()
         config = self.folder / "config"
@@ -337,10 +339,10 @@ class Claude:
         self.binary = binary
         self.port = port
 
-    def start(self, *words, settings=None, timeouts=None, script=None, env=None, mode="bypassPermissions"):
+    def start(self, *words, settings=None, timeouts=None, script=None, env=None, mode="bypassPermissions", says=None):
         """As `Fake.start`; a script cannot be played to the real client."""
         assert script is None
-        hooks = Hooks(self.folder / "hooks")
+        hooks = Hooks(self.folder / "hooks", says)
         project = self.folder / "project"
         project.mkdir()
         home = self.folder / "claude-home"

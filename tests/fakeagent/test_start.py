@@ -132,10 +132,9 @@ def test_the_home_is_created_with_the_first_prompt(fake):
 def test_session_start_speaks_to_the_model(fake):
     """Text of a SessionStart hook is in the conversation that rules search."""
     rules = [{"match": "hello", "in": "SessionStart hook additional context: CODE7", "do": "STUB: say=read it"}]
-    it = fake(script={"rules": rules, "client": {"transcript_lag_seconds": 0}})
     output = {"hookSpecificOutput": {"hookEventName": "SessionStart", "additionalContext": "CODE7"}}
-    it.hooks.says("SessionStart", output)
-    it.ready()
+    script = {"rules": rules, "client": {"transcript_lag_seconds": 0}}
+    it = fake(script=script, says={"SessionStart": output}).ready()
     it.write("hello")
     assert not it.transcript_path().exists()  # the attachment waits for the first prompt
     it.submit()

@@ -10,10 +10,9 @@ def context(event, text):
     return {"hookSpecificOutput": {"hookEventName": event, "additionalContext": text}}
 
 
-def every_sort(it):
-    """Make a client write a record of every sort."""
-    it.hooks.says("SessionStart", context("SessionStart", "session context"))
-    it.ready()
+def every_sort(start):
+    """A client that has written a record of every sort."""
+    it = start(says={"SessionStart": context("SessionStart", "session context")}).ready()
     it.hooks.says("UserPromptSubmit", context("UserPromptSubmit", "prompt context"))
     tools = f"STUB: bash=echo hi\nSTUB: write={it.project}/a.txt|x\nSTUB: bash=exit 3"
     it.turn(f"one\n{tools}\nSTUB: say=1")
@@ -58,12 +57,12 @@ def every_sort(it):
     it.pane.shows("Not enough messages")
     it.pane.signal()
     it.pane.exit_status()
+    return it
 
 
 def test_every_record_has_a_recorded_shape(fake):
     """Whatever the fake writes, the real client wrote a record with the same keys."""
-    it = fake()
-    every_sort(it)
+    it = every_sort(fake)
     recorded = measured()
 
     records = it.transcript()
@@ -80,8 +79,7 @@ def test_every_record_has_a_recorded_shape(fake):
 
 def test_the_chain_has_no_gap(fake):
     """Every parent is a record above; only the first one and a compaction have none."""
-    it = fake()
-    every_sort(it)
+    it = every_sort(fake)
 
     seen, orphans = set(), []
     for record in it.transcript():
