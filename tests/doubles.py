@@ -2,6 +2,7 @@
 
 import os
 import re
+import signal
 import subprocess
 import threading
 
@@ -19,7 +20,8 @@ class _Session:
         master, slave = os.openpty()
         env = {**os.environ, **environment, "TERM": "screen"}
         self.process = subprocess.Popen(argv, cwd=cwd if os.path.isdir(cwd) else "/", env=env, stdin=slave, stdout=slave,
-                                        stderr=slave, start_new_session=True)  # fmt: skip
+                                        stderr=slave, start_new_session=True,
+                                        preexec_fn=lambda: signal.signal(signal.SIGHUP, signal.SIG_DFL))  # fmt: skip
         os.close(slave)
         self.master, self.output = master, b""
         threading.Thread(target=self._read, daemon=True).start()

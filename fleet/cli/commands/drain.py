@@ -75,9 +75,7 @@ def run(args: argparse.Namespace, fleet: Fleet) -> int:
     try:
         wanted = not (args.once or args.until_idle) and bool(fleet.settings["drain.recover_on_start"])
         loop = Loop(fleet, recover=args.recover_on_start or wanted)
-        for number in ENDING:
-            signal.signal(number, lambda *_: loop.stop())
-        signal.pthread_sigmask(signal.SIG_UNBLOCK, ENDING)
+        end_by_signal(loop.stop)
         if not (args.once or args.until_idle):
             output.say(f"fleet: draining {fleet.layout.home}; Ctrl-C ends this")
         loop.run(until=_until(args, loop))
@@ -96,6 +94,14 @@ def _take(lock: DrainLock) -> bool:
         if not taken:
             signal.pthread_sigmask(signal.SIG_UNBLOCK, ENDING)
     return taken
+
+
+def end_by_signal(stop: Callable[[], None]) -> None:
+    """Call *stop* at a signal to end; one that was ignored from the start (nohup, a job of a shell) stays ignored."""
+    for number in ENDING:
+        if signal.getsignal(number) != signal.SIG_IGN:
+            signal.signal(number, lambda *_: stop())
+    signal.pthread_sigmask(signal.SIG_UNBLOCK, ENDING)
 
 
 def _until(args: argparse.Namespace, loop: Loop) -> Callable[[], bool] | None:
