@@ -30,7 +30,7 @@ def test_a_turn_that_hangs_is_a_stall_though_its_spinner_turns(world):
 def test_an_answer_that_streams_is_no_stall(world):
     """Hooks and log come after it: the screen alone tells, and where nobody looks at that nothing is known."""
     subprocess.run(["git", "init", "-q", world.project], env=world.env, check=True)
-    world.rules({"match": "tell", "do": f"STUB: chunk=1\nSTUB: say={'lorem ipsum ' * 150}"})
+    world.rules({"match": "tell", "do": f"STUB: chunk=0.25\nSTUB: say={'lorem ipsum ' * 600}"})
     world.dispatch("teller", "tell", wait="accepted")
     window = ("liveness", "teller", "--stale", "0.15", "--json")
     world.until(lambda: world.run(*window).returncode == 2, "nobody looks at its screen")
