@@ -189,7 +189,8 @@ def test_a_screen_counts_for_the_pane_that_it_is_of(bench, repo):
     """What the scanner saw of another pane, or some time ago, tells nothing: not even that nothing moves."""
     agent = bench.agent(repo)
     for pane, looked, changed, verdict in (
-        ("%3", 5, 20, "fresh"), ("%3", 5, 6000, "stalled"), ("%9", 5, 6000, "unknown"), ("%3", 60, 6000, "unknown"),
+        ("%3", 5, 20, "fresh"), ("%3", 5, 1203, "fresh"), ("%3", 5, 1206, "stalled"), ("%3", 5, 6000, "stalled"),
+        ("%9", 5, 6000, "unknown"), ("%3", 60, 6000, "unknown"),
     ):  # fmt: skip
         screen = Screen(NOW - looked, changed_at=NOW - changed, pane_id=pane, server_pid=4000)
         screens.write(bench.layout, {agent.id: screen}, NOW)
