@@ -9,6 +9,7 @@ import threading
 from fleet.errors import Unreachable
 from fleet.formats.ids import session_name
 from fleet.formats.states import Existence
+from fleet.tmux.tty import line_limit
 from fleet.model.panes import Duplicate, Pane, Snapshot, snapshot_of
 
 BRACKETED_ON, BRACKETED_OFF = b"\x1b[?2004h", b"\x1b[?2004l"
@@ -22,6 +23,7 @@ class _Session:
         self.process = subprocess.Popen(argv, cwd=cwd if os.path.isdir(cwd) else "/", env=env, stdin=slave, stdout=slave,
                                         stderr=slave, start_new_session=True,
                                         preexec_fn=lambda: signal.signal(signal.SIGHUP, signal.SIG_DFL))  # fmt: skip
+        self.terminal = os.ttyname(slave)
         os.close(slave)
         self.master, self.output = master, b""
         threading.Thread(target=self._read, daemon=True).start()
@@ -114,6 +116,9 @@ class MemoryPanes:
     def bracketed(self, pane_id):
         output = self._of(pane_id).output
         return output.rfind(BRACKETED_ON) > output.rfind(BRACKETED_OFF)
+
+    def line_limit(self, pane_id):
+        return line_limit(self._of(pane_id).terminal)
 
     def enter(self, pane_id):
         os.write(self._of(pane_id).master, b"\r")

@@ -45,6 +45,7 @@ class Woken(Enum):
     PRESSED = "pressed"  #: Enter went out; the hook's report is awaited
     DELIVERED = "delivered"  #: typed into an engine without hooks, and seen there
     UNCONFIRMED = "unconfirmed"  #: typed into an engine without hooks, and not seen
+    REFUSED = "refused"  #: an engine without hooks cannot take it in; nothing was typed
     BUSY = "busy"  #: a turn is running
     DRAFT = "draft"  #: a person's text is in the composer
     DIALOG = "dialog"  #: a question is open
@@ -155,9 +156,10 @@ class Deliveries:
         if backoff.last != woken:
             self._fleet.journal.tell(agent_id, "Wake", result=woken.value)
         backoff.last = woken
-        quick = woken in (Woken.DELIVERED, Woken.BUSY) or backoff.tries <= QUICK_TRIES
+        settled = woken in (Woken.DELIVERED, Woken.REFUSED)
+        quick = settled or woken == Woken.BUSY or backoff.tries <= QUICK_TRIES
         pause = QUICK_SECONDS if quick else self._fleet.settings.number("messages.wake_retry_seconds")
-        backoff.due = self._fleet.clock.monotonic() + (0.0 if woken == Woken.DELIVERED else pause)
+        backoff.due = self._fleet.clock.monotonic() + (0.0 if settled else pause)
 
     def _unanswered(self, sight: Sight, message: messages.Message) -> None:
         """An offered message without an answer: settle it from the log, or find out that its prompt was cancelled."""
@@ -280,6 +282,10 @@ class Deliveries:
                 before = engine(agent.engine).composer(keyboard.look())
                 if before.box != Box.EMPTY:
                     return _hindrance(before)
+                note = _too_long(text, keyboard)
+                if note is not None:
+                    self._file(agent.id, message, MessageState.RETURNED, note)
+                    return Woken.REFUSED
                 with Held(fleet.layout, agent.id):
                     message = messages.move(message, MessageState.OFFERED, offer={"via": "keys"})
                 note = _torn(text, keyboard)
@@ -293,12 +299,17 @@ class Deliveries:
             fleet.journal.tell(agent.id, "WakeFailed", error=str(e))
             taken = False
         state = MessageState.DELIVERED if taken else MessageState.UNCONFIRMED
-        with Held(fleet.layout, agent.id) as held:
-            if message.state == MessageState.OFFERED:
-                messages.archive(fleet.layout, agent.id, message, state, fleet.clock.wall(), "keys", note)
-            if held.data is not None:
-                held.set({"inbox_pending": messages.any_undelivered(fleet.layout, agent.id)})
+        if message.state == MessageState.OFFERED:
+            self._file(agent.id, message, state, note)
         return Woken.DELIVERED if taken else Woken.UNCONFIRMED
+
+    def _file(self, agent_id: str, message: messages.Message, state: MessageState, note: str | None) -> None:
+        """File away what was typed, or will not be."""
+        layout = self._fleet.layout
+        with Held(layout, agent_id) as held:
+            messages.archive(layout, agent_id, message, state, self._fleet.clock.wall(), "keys", note)
+            if held.data is not None:
+                held.set({"inbox_pending": messages.any_undelivered(layout, agent_id)})
 
 
 def is_wake_line(composer: Composer) -> bool:
@@ -310,6 +321,15 @@ def shows(screen: list[str], text: str) -> bool:
     """Whether the end of *text* stands on the screen, however it is wrapped."""
     seen = "".join("".join(plain(row).split()) for row in cells(screen))
     return "".join(text.split())[-40:] in seen
+
+
+def _too_long(text: str, keyboard: Keyboard) -> str | None:
+    """What to say of a text of which the program would get a part only."""
+    limit = keyboard.line_limit()
+    longest = max(len(line.encode("utf-8", "surrogateescape")) for line in text.split("\n"))
+    if limit is None or longest <= limit:
+        return None
+    return f"not typed: its program gets {limit:,} bytes of a line, the longest has {longest:,}; name a file instead"
 
 
 def _torn(text: str, keyboard: Keyboard) -> str | None:

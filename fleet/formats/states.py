@@ -87,7 +87,7 @@ class MessageState(StrEnum):
     OFFERED = "offered"  #: handed to the engine; whether the model saw it is not known yet
     DELIVERED = "delivered"  #: the model answered to the very prompt that carried it
     UNCONFIRMED = "unconfirmed"  #: it cannot be decided whether the model saw it; never sent again by itself
-    RETURNED = "returned"  #: its agent ended before it was handed over, and nobody took its work on
+    RETURNED = "returned"  #: nobody got it: its agent ended and has no successor, or its program cannot take it
 
 
 MESSAGE_MOVES = {

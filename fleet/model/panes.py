@@ -136,6 +136,13 @@ class Panes(Protocol):
         Without, each line of a paste is an input of its own. Raises Unreachable.
         """
 
+    def line_limit(self, pane_id: str) -> int | None:
+        """
+        The longest line in bytes that is typed there and reaches the program whole; None: any, or not known.
+
+        Raises Unreachable.
+        """
+
     def enter(self, pane_id: str) -> None:
         """Press Enter so that the program gets it, in copy mode too. Raises Unreachable."""
 

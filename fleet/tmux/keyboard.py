@@ -43,6 +43,10 @@ class Keyboard:
         """Whether the program takes a paste of several lines as one input; None where that cannot be known."""
         return self._panes.bracketed(self._pane_id)
 
+    def line_limit(self) -> int | None:
+        """The longest line in bytes that reaches the program whole; None: any, or not known."""
+        return self._panes.line_limit(self._pane_id)
+
     def plain(self) -> str:
         """The visible screen as text."""
         return "\n".join(self._panes.capture(self._pane_id))

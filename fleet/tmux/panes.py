@@ -30,6 +30,7 @@ from fleet.errors import Unreachable
 from fleet.formats.ids import id_of_session, session_name
 from fleet.model.panes import Duplicate, Pane, Snapshot, snapshot_of
 from fleet.tmux.client import is_absent, is_no_server, word
+from fleet.tmux.tty import line_limit
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
@@ -168,6 +169,10 @@ class TmuxPanes:
         return {"1": True, "0": False}.get(
             self.tmux.do("display-message", "-p", "-t", pane_id, "#{bracket_paste_flag}").strip()
         )
+
+    def line_limit(self, pane_id: str) -> int | None:
+        """One `display-message`, and a look at that terminal."""
+        return line_limit(self.tmux.do("display-message", "-p", "-t", pane_id, "#{pane_tty}").strip())
 
     def enter(self, pane_id: str) -> None:
         """`send-keys Enter`, or a pasted carriage return in copy mode."""

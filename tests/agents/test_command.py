@@ -110,6 +110,19 @@ def test_lines_that_arrive_as_inputs_of_their_own_are_not_delivered(world, repl)
     assert ["LINE '[OPERATOR] one'", "LINE 'two'"] == repl.said()[1:]
 
 
+def test_of_a_line_that_its_terminal_would_cut_nothing_is_typed(world, repl):
+    """A program that leaves editing to its terminal would get the beginning and Enter; the next message goes on."""
+    repl("long")
+    world.until(lambda: ">" in world.screen(world.agent("long")), "it shows its prompt")
+
+    sent = world.json("send", "long", "-", "--wait", "20", stdin="x" * 5000, code=1)
+    after = world.json("send", "long", "after", "--wait", "20")
+
+    assert ("refused", "delivered") == (sent["result"], after["result"])
+    assert "not typed" in sent["error"]
+    assert ["LINE '[OPERATOR] after'"] == repl.said()[1:]
+
+
 def test_a_program_that_shows_no_prompt_gets_nothing(world):
     """Nothing is typed into what is not waiting for input; the message stays queued."""
     world.json("dispatch", "deaf", "--engine", "command", "--", "sh", "-c", "echo busy; sleep 600")

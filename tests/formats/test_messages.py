@@ -13,6 +13,7 @@ from fleet.formats import messages
 from fleet.formats.atomic import encode, write_file
 from fleet.formats.layout import Layout
 from fleet.formats.states import MESSAGE_MOVES, MessageState
+from tests import memory
 
 WALL = 1_796_043_600.0
 AGENT = "a1b2c3d4"
@@ -150,7 +151,7 @@ class Spool(RuleBasedStateMachine):
 
     def __init__(self):
         super().__init__()
-        self._folder = tempfile.TemporaryDirectory()
+        self._folder = tempfile.TemporaryDirectory(dir=memory.FOLDER)
         self.layout = Layout(self._folder.name)
         self.layout.make()
         self.states = {}  # body to state, in the order of their coming

@@ -13,6 +13,7 @@ from hypothesis import strategies as st
 from fleet.errors import BadFile, NewerSchema
 from fleet.formats import record
 from fleet.formats.layout import Layout
+from tests import memory
 
 pytestmark = pytest.mark.filterwarnings("ignore:.*multi-threaded.*:DeprecationWarning")
 JSON = st.recursive(
@@ -154,7 +155,7 @@ def test_unknown_fields_and_the_order_of_keys_survive_any_write(agent_record, un
     """A write changes the values it names and leaves all others, known or not, as and where they were."""
     items = [*{**unknown, **agent_record()}.items()]
     random.shuffle(items)
-    with tempfile.TemporaryDirectory() as home:
+    with tempfile.TemporaryDirectory(dir=memory.FOLDER) as home:
         layout = Layout(home)
         os.mkdir(layout.agents)
         path = layout.record("a1b2c3d4")

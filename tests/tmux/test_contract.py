@@ -1,6 +1,7 @@
 """What `Panes` promises, on the double and on real tmux: 3.3a, 3.5a, 3.8, and with a hostile configuration."""
 
 import os
+import re
 import sys
 
 import pytest
@@ -166,6 +167,32 @@ def test_a_paste_arrives_byte_for_byte(bench):
 
     bench.until(lambda: len(out.read_bytes()) >= len(data))
     assert data == out.read_bytes()
+
+
+def test_the_longest_line_that_arrives_whole(bench):
+    """A program that lets the terminal assemble its lines gets as much as is told, and never more."""
+    code = "import sys; print('ready'); [print('got', len(input())) for _ in range(2)]; input()"
+    pane = bench.open(A, sys.executable, "-uc", code)
+    bench.until(lambda: "ready" in "".join(bench.panes.capture(pane.pane_id)))
+    limit = bench.panes.line_limit(pane.pane_id)
+
+    def heard():
+        return re.findall(r"got (\d+)", "\n".join(bench.panes.capture(pane.pane_id)))
+
+    for number, size in enumerate((limit, limit + 1), 1):
+        bench.panes.paste(pane.pane_id, b"x" * size)
+        bench.panes.enter(pane.pane_id)
+        bench.until(lambda number=number: len(heard()) == number)
+
+    assert [str(limit)] * 2 == heard()
+
+
+def test_a_program_that_takes_every_key_has_no_longest_line(bench):
+    """Nothing is held back from it."""
+    pane = bench.open(A, sys.executable, "-c", READER, str(bench.folder / "raw"))
+    bench.until(lambda: "ready" in "".join(bench.panes.capture(pane.pane_id)))
+
+    assert bench.panes.line_limit(pane.pane_id) is None
 
 
 @pytest.mark.parametrize("asked", [True, False])

@@ -136,7 +136,7 @@ def _row(fleet: Fleet, one: Sent, found: Result, waited: float, ended: set[str])
     if found == Result.QUEUED and waited:
         why = "its engine has ended" if one.agent_id in ended else "the drain goes on"
         row["error"] = f"not delivered within {waited:g} s; {why}"
-    added = note(fleet, one) if found == Result.UNCONFIRMED else None
+    added = note(fleet, one) if found in (Result.UNCONFIRMED, Result.REFUSED) else None
     if added is not None:
         row["error"] = added
     return row
