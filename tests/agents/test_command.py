@@ -131,6 +131,7 @@ def test_a_program_that_shows_no_prompt_gets_nothing(world):
     sent = world.json("send", "deaf", "anybody?", "--wait", "3")
 
     assert "queued" == sent["result"]
+    assert "its screen shows no prompt to type at" in sent["error"]
     assert "anybody" not in world.screen(world.agent("deaf"))
 
 

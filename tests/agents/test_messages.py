@@ -303,6 +303,7 @@ def test_an_open_permission_dialog_gets_no_key(world):
     sent = world.json("send", "dialog", "not as an answer", "--wait", "4")
 
     assert "queued" == sent["result"]
+    assert "it is waiting (permission)" in sent["error"]
     assert not target.exists()
     world.until(lambda: "Yes" in world.screen(agent), "the dialog is still open")
     world.keys(agent, "Enter")
@@ -421,6 +422,7 @@ def test_a_half_typed_draft_is_left_alone(world):
     sent = world.json("send", "draft", "wait for me", "--wait", "3")
 
     assert "queued" == sent["result"]
+    assert "somebody's text stands at its prompt" in sent["error"]
     assert "draft" == world.events(agent["id"], "Wake")[-1]["result"]
     bottom = world.screen(agent)
     assert "my half typed" in bottom

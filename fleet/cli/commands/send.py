@@ -30,6 +30,12 @@ if TYPE_CHECKING:
     from fleet.observe.facts import Looker
 
 TAKES_TEXT = "fleet send AGENT -- TEXT"
+#: What the drain found at its last try, by its Wake event.
+WOKEN = {
+    "draft": "somebody's text stands at its prompt",
+    "dialog": "a dialog is open in its pane",
+    "unclear": "its screen shows no prompt to type at",
+}
 SETTLED = (Result.DELIVERED, Result.UNCONFIRMED, Result.REFUSED)
 
 
@@ -69,26 +75,42 @@ def run(args: argparse.Namespace, fleet: Fleet) -> int:
     if sent:
         start_background(fleet)
     look = fleet.looker()
-    ended = {one.agent_id for one in sent if _told(fleet, look, one, body)}
+    for one in sent:
+        _tell(fleet, look, one, body)
     found = _wait(fleet, sent, args.wait)
-    rows += [_row(fleet, one, found[one.message_id], args.wait, ended) for one in sent]
+    look = fleet.looker()
+    rows += [_row(fleet, look, one, found[one.message_id], args.wait) for one in sent]
     _print(rows, many=many, as_json=args.json)
     return _code([str(row["result"]) for row in rows])
 
 
-def _told(fleet: Fleet, look: Looker, sent: Sent, body: str) -> bool:
+def _tell(fleet: Fleet, look: Looker, sent: Sent, body: str) -> None:
     """Say what the sender cannot know of the agent, and whether its engine has ended: then nothing delivers to it."""
     agent = fleet.agents.get(sent.agent_id)
     if agent is None:
-        return False
+        return
     sight = look.see(agent)
     if not sight.facts.reports and visible(body) != body.replace("\r\n", "\n"):
         output.say(f"fleet: note: what {agent.id} gets is typed; control characters in the text become visible (^X)")
-    ended = sight.state.turn in (Turn.EXITED, Turn.GONE)
-    if ended:
+    if sight.state.turn in (Turn.EXITED, Turn.GONE):
         output.say(f"fleet: note: the engine of {agent.id} has ended; the message waits")
         output.say(f"hint: `fleet handoff {agent.id}` starts a successor, which gets it")
-    return ended
+
+
+def _hindrance(fleet: Fleet, look: Looker, agent_id: str) -> str | None:
+    """Why a message of that agent still waits; None where nothing but time is missing."""
+    agent = fleet.agents.get(agent_id)
+    if agent is None:
+        return None
+    sight = look.see(agent)
+    state, told = sight.state, (e for e in sight.facts.events if e.get("source") == "hook" or e.get("event") == "Wake")
+    if state.turn in (Turn.EXITED, Turn.GONE):
+        return "its engine has ended"
+    if state.turn == Turn.WAITING:
+        return f"it is waiting ({state.reason})"
+    if state.turn == Turn.WORKING:
+        return "its turn is not over"
+    return WOKEN.get(str(next(told, {}).get("result")))  # a report of the engine since then outdates it
 
 
 def _take(words: list[str], what: str) -> str:
@@ -130,11 +152,11 @@ def _wait(fleet: Fleet, sent: list[Sent], seconds: float) -> dict[str, Result]:
     return found
 
 
-def _row(fleet: Fleet, one: Sent, found: Result, waited: float, ended: set[str]) -> dict[str, Any]:
+def _row(fleet: Fleet, look: Looker, one: Sent, found: Result, waited: float) -> dict[str, Any]:
     row = {"message_id": one.message_id, "agent_id": one.agent_id, "dispatch_id": one.dispatch_id,
            "result": found.value}  # fmt: skip
     if found == Result.QUEUED and waited:
-        why = "its engine has ended" if one.agent_id in ended else "the drain goes on"
+        why = _hindrance(fleet, look, one.agent_id) or "the drain goes on"
         row["error"] = f"not delivered within {waited:g} s; {why}"
     added = note(fleet, one) if found in (Result.UNCONFIRMED, Result.REFUSED) else None
     if added is not None:
