@@ -34,6 +34,7 @@ OPTION_NAMES = (
     "cache_create",
     "output",
     "delay",
+    "after",
     "chunk",
     "hang",
     "stop",

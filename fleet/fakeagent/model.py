@@ -34,6 +34,7 @@ class Answer(NamedTuple):
     usage: Usage
     stop_reason: str
     delay_seconds: float
+    after: str  #: A file for which the answer waits; "" for none.
     chunk_seconds: float
     hang_seconds: float
     error: int  #: An HTTP status; the rest does not count then, but for the two fields below.
@@ -129,6 +130,7 @@ class Model:
             usage=directives.usage(prompt_default=size, output_default=spoken),
             stop_reason=directives.options.get("stop") or ("tool_use" if tools else "end_turn"),
             delay_seconds=directives.seconds("delay"),
+            after=directives.options.get("after", ""),
             chunk_seconds=directives.seconds("chunk"),
             hang_seconds=directives.seconds("hang"),
             error=self._playbook.failure(self._turn, directives),

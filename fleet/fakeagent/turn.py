@@ -9,6 +9,7 @@ file or the screen.
 
 from __future__ import annotations
 
+import os
 import time
 from enum import Enum
 from typing import TYPE_CHECKING
@@ -29,6 +30,7 @@ if TYPE_CHECKING:
 PIECE_CHARACTERS = 40
 REJECTED_RESULT = "User rejected tool use"
 GO_ON = "Output token limit hit. Resume directly — no apology, no recap of what you were doing."
+POLL_SECONDS = 0.02  #: between two looks for a file that an answer waits for
 
 
 class Phase(Enum):
@@ -97,6 +99,8 @@ class Turn:
         while True:
             answer = parts.model.answer()
             yield from parts.loop.sleep(answer.delay_seconds)
+            while answer.after and not os.path.exists(answer.after):
+                yield from parts.loop.sleep(POLL_SECONDS)
             given = failure.scripted(parts)
             if given is not None:
                 yield from failure.report(parts, given)

@@ -221,12 +221,16 @@ def test_escape_in_the_stream(world):
 def test_prompts_that_were_queued_carry_a_message_once(world):
     """Prompts typed into a busy Claude Code fire one UserPromptSubmit each and become one turn: no second offer."""
     world.rules({"match": "second queued", "do": "STUB: say=both\nSTUB: usage=9000"})
-    agent = world.dispatch("queued", "hi\nSTUB: delay=4\nSTUB: say=ok\nSTUB: usage=9000", wait="accepted")
+    go = world.root / "go"
+    agent = world.dispatch("queued", f"hi\nSTUB: after={go}\nSTUB: say=ok\nSTUB: usage=9000", wait="accepted")
     config = world.fleet_home / "run" / "hook-config.json"
     config.write_text(json.dumps(json.loads(config.read_text()) | {"stop_blocks_in_a_row": 0}))
-    world.type(agent, "first queued")
-    world.type(agent, "second queued")
+    log = Path(world.events(agent["id"], "UserPromptSubmit")[0]["transcript_path"])
+    for count, prompt in enumerate(("first queued", "second queued"), 1):  # a paste right behind Enter may be lost
+        world.type(agent, prompt)
+        world.until(lambda count=count: log.read_text().count('"enqueue"') == count, "it waits in the client")
     (world.fleet_home / "inbox" / f"{agent['id']}.md").write_text("with the queue")
+    go.touch()
 
     world.until(lambda: len(world.events(agent["id"], "Stop")) == 2, "the queued turn ends")
 

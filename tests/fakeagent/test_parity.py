@@ -476,10 +476,11 @@ def test_an_overloaded_server_is_tried_again_first(client):
 def test_a_prompt_typed_during_a_turn_becomes_the_next_one(client):
     """Without another tool in the turn, the queued prompt gets a turn of its own."""
     it = client().ready()
-    it.send("first\nSTUB: delay=2\nSTUB: say=one")
+    it.send(f"first\nSTUB: after={it.project / 'go'}\nSTUB: say=one")
     it.event("UserPromptSubmit")
     it.send("second\nSTUB: say=two")
     it.record(lambda record: kind(record) == "queue-operation:enqueue")
+    (it.project / "go").touch()
     it.event("Stop", 2)
 
     assert ["UserPromptSubmit", "Stop"] * 2 == it.hooks.names()[1:]
@@ -490,10 +491,12 @@ def test_a_prompt_typed_during_a_turn_becomes_the_next_one(client):
 def test_queued_prompts_share_one_turn(client):
     """Each fires UserPromptSubmit with an id of its own; all records and the one Stop carry the last id."""
     it = client().ready()
-    it.send("first\nSTUB: delay=2\nSTUB: say=one")
+    it.send(f"first\nSTUB: after={it.project / 'go'}\nSTUB: say=one")
     it.event("UserPromptSubmit")
     it.send("second\nSTUB: say=two")
     it.send("third\nSTUB: say=three")
+    until(lambda: it.kinds().count("queue-operation:enqueue") == 2, it.kinds)
+    (it.project / "go").touch()
     it.event("Stop", 2)
 
     assert ["UserPromptSubmit", "Stop", "UserPromptSubmit", "UserPromptSubmit", "Stop"] == it.hooks.names()[1:]

@@ -35,6 +35,7 @@ class Plan(NamedTuple):
     usage: Usage
     stop: str | None  #: A directed stop reason.
     delay_seconds: float
+    after: str
     chunk_seconds: float
     hang_seconds: float
     error: int
@@ -79,6 +80,7 @@ class Planner:
             ),
             stop=directives.options.get("stop"),
             delay_seconds=directives.seconds("delay"),
+            after=directives.options.get("after", ""),
             chunk_seconds=directives.seconds("chunk"),
             hang_seconds=directives.seconds("hang"),
             error=error,

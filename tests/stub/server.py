@@ -47,6 +47,7 @@ KINDS = {
     "/chat/completions": "chat",
 }
 BACKLOG = 256  # many panes may start at once
+POLL_SECONDS = 0.02  # between two looks for a file that an answer waits for
 
 
 class Stub:
@@ -188,6 +189,8 @@ class Handler(BaseHTTPRequestHandler):
         plan = self.server.stub.plan(request)
         self._record(body, kind=kind, prompt=request.prompt, plan=plan._asdict())
         time.sleep(plan.delay_seconds)
+        while plan.after and not os.path.exists(plan.after):
+            time.sleep(POLL_SECONDS)
         if plan.error:
             kind_of_error = ERROR_TYPES.get(plan.error, "api_error")
             error = {"type": kind_of_error, "message": plan.error_text}

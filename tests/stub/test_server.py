@@ -250,6 +250,20 @@ def test_a_slow_answer_holds_up_nobody_else(server):
     slow.join()
 
 
+def test_an_answer_can_wait_for_a_file(server, tmp_path):
+    """What has to happen first happens first, however long it takes."""
+    answers = []
+    prompt = f"STUB: after={tmp_path / 'go'}\nSTUB: say=gone"
+    held = threading.Thread(target=lambda: answers.append(said(server, prompt)))
+    held.start()
+
+    assert "quick" == said(server, "STUB: say=quick")
+    assert [] == answers
+    (tmp_path / "go").touch()
+    held.join(10)
+    assert ["gone"] == answers
+
+
 @pytest.mark.parametrize(
     ("path", "status"),
     [("/v1/models", 200), ("/", 200), ("/elsewhere", 404), ("/v1/messages/count_tokens", 200)],
