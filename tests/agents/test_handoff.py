@@ -161,9 +161,12 @@ def test_every_generation_can_read_the_task_and_what_the_operator_said(world):
 def test_a_running_turn_is_given_time_to_end(world):
     """A handoff by hand while the agent works waits for its Stop; nothing of the turn is lost."""
     world.rules(RESUME)
-    old = world.dispatch("busy", "start\nSTUB: bash=sleep 2\nSTUB: say=finished it", wait="accepted")
+    go = world.root / "go"
+    old = world.dispatch("busy", f"start\nSTUB: after={go}\nSTUB: say=finished it", wait="accepted")
 
-    world.fleet("handoff", "busy")
+    world.fleet("handoff", "busy", "--no-wait")
+    world.until(lambda: world.json("queue", "list"), "the handoff is queued")
+    go.touch()
 
     new = successor_of(world, old)
     path, (_, bodies) = document_of(world, old)
@@ -174,12 +177,14 @@ def test_a_running_turn_is_given_time_to_end(world):
 def test_what_was_not_delivered_goes_on_to_the_successor_in_order(world):
     """Messages that come while the handoff is under way reach the successor, oldest first, each once."""
     world.rules({"match": "Read the handoff document", "do": "STUB: bash=sleep 1\nSTUB: say=resumed\nSTUB: usage=9000"})
-    old = world.dispatch("mail", "start\nSTUB: bash=sleep 2\nSTUB: say=over", wait="accepted")
+    go = world.root / "go"
+    old = world.dispatch("mail", f"start\nSTUB: after={go}\nSTUB: say=over", wait="accepted")
     world.fleet("handoff", "mail", "--no-wait")
     world.until(lambda: world.json("queue", "list"), "the handoff is queued")
 
     for word in ("first", "second", "third"):
         world.fleet("send", "mail", f"message {word}")
+    go.touch()
 
     new = successor_of(world, old)
     archive = world.fleet_home / "inbox" / "archive"

@@ -12,7 +12,8 @@ def test_a_turn_that_hangs_is_a_stall_though_its_spinner_turns(world):
     """Neither what the client computes for its spinner nor its screen is a sign of life; when the model has answered the
     agent is finished."""
     subprocess.run(["git", "init", "-q", world.project], env=world.env, check=True)
-    world.rules({"match": "hold on", "do": "STUB: delay=12\nSTUB: say=there"})
+    go = world.root / "go"
+    world.rules({"match": "hold on", "do": f"STUB: after={go}\nSTUB: say=there"})
     drain = world.start("drain")
     world.dispatch("slow", "hold on", wait="accepted")
 
@@ -22,6 +23,7 @@ def test_a_turn_that_hangs_is_a_stall_though_its_spinner_turns(world):
 
     stalled = world.until(lambda: shown(1), "a stall is measured")
     assert b'"liveness": "stalled"' in stalled.stdout
+    go.touch()
     world.until(lambda: b'"liveness": "finished"' in (shown(0) or stalled).stdout, "it has answered")
     world.fleet("drain", "--stop")
     drain.wait(30)

@@ -73,11 +73,13 @@ def test_to_an_idle_agent(world, size):
 def test_to_a_busy_agent(world, size):
     """It waits for the end of the turn and goes on with it; nothing is typed."""
     world.rules({"match": "OPERATOR", "do": "STUB: say=understood"})
-    agent = world.dispatch("busy", "hi\nSTUB: bash=sleep 2\nSTUB: say=ok\nSTUB: usage=9000", wait="accepted")
+    go = world.root / "go"
+    agent = world.dispatch("busy", f"hi\nSTUB: after={go}\nSTUB: say=ok\nSTUB: usage=9000", wait="accepted")
 
-    sent = world.json("send", "busy", "-", "--wait", "30", stdin=BODIES[size])
+    sent = world.json("send", "busy", "-", stdin=BODIES[size])
+    go.touch()
 
-    assert "delivered" == sent["result"]
+    assert "delivered" == settled(world, sent["message_id"])
     check_arrived(world, BODIES[size], sent["message_id"])
     assert [] == world.events(agent["id"], "Wake")
 
@@ -164,19 +166,23 @@ def offered(world, agent, message_id):
 
 
 def cancelled_early(world, task):
-    """An agent whose prompt with a message was cancelled before the first token; the agent and the message's id."""
-    world.rules({"match": "Operator message", "times": 1, "do": "STUB: delay=6\nSTUB: say=never seen"}, CALM)
+    """An agent whose prompt with a message was cancelled before the first token; the agent, the message's id, and the
+    file after which the model answers to a prompt with the same words."""
+    go = world.root / "go"
+    world.rules({"match": "Operator message", "times": 1, "do": f"STUB: after={go}\nSTUB: say=seen"}, CALM)
     agent = world.dispatch(task, "hi\nSTUB: say=ok\nSTUB: usage=9000")
     sent = world.json("send", task, "despite the Esc")
     world.until(lambda: offered(world, agent, sent["message_id"]), "it is offered")
     world.until(lambda: RUNNING.search(world.screen(agent)), "the turn runs")
     world.keys(agent, "Escape")
-    return agent, sent["message_id"]
+    return agent, sent["message_id"], go
 
 
 def test_escape_before_the_first_token(world):
     """Claude Code drops what the prompt carried; the message goes out again with the next one, and arrives once."""
-    agent, message_id = cancelled_early(world, "esc")
+    agent, message_id, go = cancelled_early(world, "esc")
+    world.until(lambda: len(world.events(agent["id"], "UserPromptSubmit")) == 3, "the wake line goes out again")
+    go.touch()
 
     assert "delivered" == settled(world, message_id)
     assert times(world, "[OPERATOR] despite the Esc")
@@ -187,7 +193,7 @@ test_escape_before_the_first_token.engines = ("fake", "claude-code")
 
 def test_escape_before_the_first_token_in_codex(world):
     """Codex keeps what the prompt carried and sends it with the next one: it is not offered again, and arrives once."""
-    agent, message_id = cancelled_early(world, "esc")
+    agent, message_id, _ = cancelled_early(world, "esc")
     world.until(lambda: world.events(agent["id"], "Interrupt"), "Codex reports the Esc")
     assert ("idle", "interrupted") == ((view := world.agent("esc"))["state"], view["reason"])
 

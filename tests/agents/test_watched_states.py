@@ -93,11 +93,13 @@ test_a_suspended_agent_waits.engines = ("claude-code",)
 def test_a_prompt_typed_into_a_running_turn(watched):
     """It is one turn or two, as the client has it: working throughout, then idle."""
     agent = watched.one
-    watched.type(agent, "slow\nSTUB: delay=4\nSTUB: say=x")
+    go = watched.root / "go"
+    watched.type(agent, f"slow\nSTUB: after={go}\nSTUB: say=x")
     told(watched, "working")
     watched.type(agent, "and another thing")
 
     told(watched, "working")
+    go.touch()
     told(watched, "idle")
     assert watched.until(lambda: watched.model_saw("and another thing"), "the model saw it")
 
@@ -139,8 +141,10 @@ def test_a_pane_beside_the_agents_own(watched):
         ["tmux", "-S", watched.socket, "split-window", "-t", agent["pane_id"], "sh", "-c", prose], check=True
     )
 
-    watched.type(agent, "slow\nSTUB: delay=3\nSTUB: say=x")
+    go = watched.root / "go"
+    watched.type(agent, f"slow\nSTUB: after={go}\nSTUB: say=x")
     told(watched, "working", state_confidence="sure")
+    go.touch()
     told(watched, "idle", state_confidence="sure")
 
 
