@@ -33,7 +33,7 @@ SAMPLE = [
     (ALONE, "write events/GONE.jsonl#1", "after"),
 ]  # fmt: skip
 STEPS = (
-    "replace run/watch.json#1", "replace rescues/DEAD-TIME.patch#1", "replace handoffs/DEAD-DOC.md#1",
+    "replace run/watch.json#1", "link rescues/DEAD-TIME.patch#1", "replace handoffs/DEAD-DOC.md#1",
     "link queue/spawn-fresh-DEAD.json#1", "write events/DEAD.jsonl#2",
 )  # fmt: skip
 SYNC = "fsync "
