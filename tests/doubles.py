@@ -9,7 +9,7 @@ import threading
 from fleet.errors import Unreachable
 from fleet.formats.ids import session_name
 from fleet.formats.states import Existence
-from fleet.tmux.tty import line_limit
+from fleet.tmux.tty import terminal
 from fleet.model.panes import Duplicate, Pane, Snapshot, snapshot_of
 
 BRACKETED_ON, BRACKETED_OFF = b"\x1b[?2004h", b"\x1b[?2004l"
@@ -117,8 +117,8 @@ class MemoryPanes:
         output = self._of(pane_id).output
         return output.rfind(BRACKETED_ON) > output.rfind(BRACKETED_OFF)
 
-    def line_limit(self, pane_id):
-        return line_limit(self._of(pane_id).terminal)
+    def terminal(self, pane_id):
+        return terminal(self._of(pane_id).terminal)
 
     def enter(self, pane_id):
         os.write(self._of(pane_id).master, b"\r")

@@ -28,6 +28,7 @@ if TYPE_CHECKING:
     from fleet.app import Fleet
     from fleet.engines.screen import Composer
     from fleet.model.agent import Agent
+    from fleet.model.panes import Terminal
     from fleet.observe.facts import Looker, Sight
 
 QUICK_TRIES = 3  #: presses of Enter that may be swallowed by a client that just started
@@ -36,6 +37,7 @@ IDLE_SECONDS = 3.0  #: between two looks at an agent that nothing can be done fo
 LOOK_SECONDS = 0.05  #: between two looks at a screen that something was pasted into
 APPEAR_SECONDS = 5.0  #: how long a program may take to show what was pasted: a busy machine is slow
 LOST_PASTE_SECONDS = 30.0  #: a paste that has not shown by then never will; before, a second one would stand beside it
+UNSEEN = "pasted, not seen, and so not submitted: it may stand in its program's input"
 UNANSWERED_SECONDS = 2.0  #: after this long without an answer the screen is asked whether Esc was pressed
 
 
@@ -50,6 +52,11 @@ class Woken(Enum):
     DRAFT = "draft"  #: a person's text is in the composer
     DIALOG = "dialog"  #: a question is open
     UNCLEAR = "unclear"  #: the screen was not recognised
+    HIDDEN = "hidden"  #: what is typed there is not shown, as at a password prompt
+
+
+#: A look told that nothing may be typed now.
+HINDRANCES = frozenset({Woken.DRAFT, Woken.DIALOG, Woken.UNCLEAR, Woken.HIDDEN})
 
 
 @dataclass(slots=True)
@@ -70,6 +77,7 @@ class Deliveries:
         self._fleet = fleet
         self._backoffs: dict[str, Backoff] = {}
         self._ended: set[str] = set()  #: agents that were looked at and have no engine any more
+        self._unseen: dict[str, list[str]] = {}  #: the screen on which a pasted text never showed
         self._offers: dict[str, dict[tuple[object, ...], float]] = {}  #: when each was first seen unanswered
 
     def waiting(self) -> list[str]:
@@ -159,6 +167,8 @@ class Deliveries:
         settled = woken in (Woken.DELIVERED, Woken.REFUSED)
         quick = settled or woken == Woken.BUSY or backoff.tries <= QUICK_TRIES
         pause = QUICK_SECONDS if quick else self._fleet.settings.number("messages.wake_retry_seconds")
+        if woken in HINDRANCES:
+            pause = min(pause, IDLE_SECONDS)  # a look costs little, and whoever waits for it is glad
         backoff.due = self._fleet.clock.monotonic() + (0.0 if settled else pause)
 
     def _unanswered(self, sight: Sight, message: messages.Message) -> None:
@@ -279,10 +289,16 @@ class Deliveries:
         text = visible(operator_message(message.body)).rstrip("\n")
         try:
             with self._keyboard(sight) as keyboard:
-                before = engine(agent.engine).composer(keyboard.look())
+                screen, terminal = keyboard.look(), keyboard.terminal()
+                before = engine(agent.engine).composer(screen)
                 if before.box != Box.EMPTY:
                     return _hindrance(before)
-                note = _too_long(text, keyboard)
+                if terminal.hides:
+                    return Woken.HIDDEN
+                if self._unseen.pop(agent.id, None) == screen:
+                    self._unseen[agent.id] = screen
+                    return Woken.DRAFT  # our own: what was pasted may stand in its input, and would begin this one
+                note = _too_long(text, terminal)
                 if note is not None:
                     self._file(agent.id, message, MessageState.RETURNED, note)
                     return Woken.REFUSED
@@ -293,6 +309,9 @@ class Deliveries:
                 pasted = self._shown(sight, keyboard, text)
                 if pasted:
                     keyboard.enter()
+                else:
+                    self._unseen[agent.id] = screen
+                    note = note or UNSEEN
                 keyboard.pause(self._gap(sight))
                 taken = pasted and note is None and engine(agent.engine).composer(keyboard.look()).box == Box.EMPTY
         except FleetError as e:
@@ -323,9 +342,9 @@ def shows(screen: list[str], text: str) -> bool:
     return "".join(text.split())[-40:] in seen
 
 
-def _too_long(text: str, keyboard: Keyboard) -> str | None:
+def _too_long(text: str, terminal: Terminal) -> str | None:
     """What to say of a text of which the program would get a part only."""
-    limit = keyboard.line_limit()
+    limit = terminal.line_bytes
     longest = max(len(line.encode("utf-8", "surrogateescape")) for line in text.split("\n"))
     if limit is None or longest <= limit:
         return None

@@ -80,6 +80,13 @@ def snapshot_of(panes: Sequence[Pane]) -> Snapshot:
     return Snapshot(tuple(panes), None, by_session, by_id, by_mark)
 
 
+class Terminal(NamedTuple):
+    """What a pane's terminal does with what is typed, before its program sees it."""
+
+    line_bytes: int | None = None  #: the longest line that reaches the program whole; None: any, or not known
+    hides: bool = False  #: it is read line by line and not shown, as a password is
+
+
 class Panes(Protocol):
     """One server."""
 
@@ -136,12 +143,8 @@ class Panes(Protocol):
         Without, each line of a paste is an input of its own. Raises Unreachable.
         """
 
-    def line_limit(self, pane_id: str) -> int | None:
-        """
-        The longest line in bytes that is typed there and reaches the program whole; None: any, or not known.
-
-        Raises Unreachable.
-        """
+    def terminal(self, pane_id: str) -> Terminal:
+        """What becomes there of what is typed. Raises Unreachable."""
 
     def enter(self, pane_id: str) -> None:
         """Press Enter so that the program gets it, in copy mode too. Raises Unreachable."""

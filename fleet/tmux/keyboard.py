@@ -10,7 +10,7 @@ if TYPE_CHECKING:
     from typing import Self
 
     from fleet.clock import Clock
-    from fleet.model.panes import Panes
+    from fleet.model.panes import Panes, Terminal
 
 LOCK_SECONDS = 5.0
 
@@ -43,9 +43,9 @@ class Keyboard:
         """Whether the program takes a paste of several lines as one input; None where that cannot be known."""
         return self._panes.bracketed(self._pane_id)
 
-    def line_limit(self) -> int | None:
-        """The longest line in bytes that reaches the program whole; None: any, or not known."""
-        return self._panes.line_limit(self._pane_id)
+    def terminal(self) -> Terminal:
+        """What becomes of what is typed before the program sees it."""
+        return self._panes.terminal(self._pane_id)
 
     def plain(self) -> str:
         """The visible screen as text."""

@@ -28,9 +28,9 @@ import os
 from fleet.clock import SystemClock
 from fleet.errors import Unreachable
 from fleet.formats.ids import id_of_session, session_name
-from fleet.model.panes import Duplicate, Pane, Snapshot, snapshot_of
+from fleet.model.panes import Duplicate, Pane, Snapshot, Terminal, snapshot_of
 from fleet.tmux.client import is_absent, is_no_server, word
-from fleet.tmux.tty import line_limit
+from fleet.tmux.tty import terminal
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
@@ -170,9 +170,9 @@ class TmuxPanes:
             self.tmux.do("display-message", "-p", "-t", pane_id, "#{bracket_paste_flag}").strip()
         )
 
-    def line_limit(self, pane_id: str) -> int | None:
+    def terminal(self, pane_id: str) -> Terminal:
         """One `display-message`, and a look at that terminal."""
-        return line_limit(self.tmux.do("display-message", "-p", "-t", pane_id, "#{pane_tty}").strip())
+        return terminal(self.tmux.do("display-message", "-p", "-t", pane_id, "#{pane_tty}").strip())
 
     def enter(self, pane_id: str) -> None:
         """`send-keys Enter`, or a pasted carriage return in copy mode."""

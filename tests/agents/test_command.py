@@ -1,6 +1,7 @@
 """Programs without hooks: started, typed into with evidence, handed off; never taken for what they are not."""
 
 import json
+import sys
 
 import pytest
 
@@ -121,6 +122,37 @@ def test_of_a_line_that_its_terminal_would_cut_nothing_is_typed(world, repl):
     assert ("refused", "delivered") == (sent["result"], after["result"])
     assert "not typed" in sent["error"]
     assert ["LINE '[OPERATOR] after'"] == repl.said()[1:]
+
+
+def test_at_a_password_prompt_nothing_is_typed(world):
+    """What is typed there would be the beginning of the password; when it is over the message arrives."""
+    log = world.root / "log"
+    code = f"import getpass; a = getpass.getpass('Password: '); b = input('> '); open({str(log)!r}, 'w').write(repr((a, b)))"
+    agent = world.json("dispatch", "secret", "--engine", "command", "--", sys.executable, "-c", code + "; input('> ')")
+    world.until(lambda: "Password" in world.screen(agent), "it asks")
+
+    sent = world.json("send", "secret", "for later", "--wait", "3")
+    assert ("queued", True) == (sent["result"], "as one for a password" in sent["error"])
+    world.tmux("send-keys", "-t", agent["pane_id"], "hunter2", "Enter")
+
+    assert "delivered" == settled(world, sent["message_id"])
+    assert repr(("hunter2", "[OPERATOR] for later")) == world.until(lambda: log.exists() and log.read_text(), "it is read")
+
+
+def test_what_was_pasted_and_not_seen_is_no_beginning_of_the_next(world):
+    """A program that takes every key and shows none: nothing is typed behind a text that may stand in its input."""
+    code = "import sys, tty; tty.setraw(0); sys.stdout.write('> '); sys.stdout.flush(); sys.stdin.read()"
+    agent = world.json("dispatch", "mute", "--engine", "command", "--", sys.executable, "-c", code)
+    world.until(lambda: ">" in world.screen(agent), "it shows its prompt")
+    drain = world.start("drain")
+
+    first = world.json("send", "mute", "first", "--wait", "30", code=6)
+    second = world.json("send", "mute", "second", "--wait", "4")
+
+    assert "may stand in its program's input" in first["error"]
+    assert "queued" == second["result"]
+    world.fleet("drain", "--stop")
+    drain.wait(30)
 
 
 def test_a_program_that_shows_no_prompt_gets_nothing(world):

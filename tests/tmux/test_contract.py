@@ -174,7 +174,7 @@ def test_the_longest_line_that_arrives_whole(bench):
     code = "import sys; print('ready'); [print('got', len(input())) for _ in range(2)]; input()"
     pane = bench.open(A, sys.executable, "-uc", code)
     bench.until(lambda: "ready" in "".join(bench.panes.capture(pane.pane_id)))
-    limit = bench.panes.line_limit(pane.pane_id)
+    limit = bench.panes.terminal(pane.pane_id).line_bytes
 
     def heard():
         return re.findall(r"got (\d+)", "\n".join(bench.panes.capture(pane.pane_id)))
@@ -192,7 +192,15 @@ def test_a_program_that_takes_every_key_has_no_longest_line(bench):
     pane = bench.open(A, sys.executable, "-c", READER, str(bench.folder / "raw"))
     bench.until(lambda: "ready" in "".join(bench.panes.capture(pane.pane_id)))
 
-    assert bench.panes.line_limit(pane.pane_id) is None
+    assert (None, False) == bench.panes.terminal(pane.pane_id)
+
+
+def test_what_a_password_prompt_hides_is_told(bench):
+    """It is read as a line and not shown."""
+    pane = bench.open(A, sys.executable, "-c", "import getpass; getpass.getpass('Password: ')")
+    bench.until(lambda: "Password" in "".join(bench.panes.capture(pane.pane_id)))
+
+    bench.until(lambda: bench.panes.terminal(pane.pane_id).hides)
 
 
 @pytest.mark.parametrize("asked", [True, False])

@@ -35,6 +35,7 @@ WOKEN = {
     "draft": "somebody's text stands at its prompt",
     "dialog": "a dialog is open in its pane",
     "unclear": "its screen shows no prompt to type at",
+    "hidden": "its prompt does not show what is typed, as one for a password",
 }
 SETTLED = (Result.DELIVERED, Result.UNCONFIRMED, Result.REFUSED)
 
