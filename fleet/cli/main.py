@@ -38,7 +38,9 @@ YOUNG = 50_000
 FRESH = frozenset({"init", "dispatch", "import"})  #: what works as well in a home in which nothing is
 COMPLETE = "__complete"  #: what the shells' completion asks
 #: What a disk or a user's rights refuse: nothing of fleet's doing.
-ENVIRONMENT_ERRORS = frozenset({errno.ENOSPC, errno.EDQUOT, errno.EROFS, errno.EACCES, errno.EMFILE, errno.ENFILE})
+#: Something else stands where a file or folder of fleet's is to be.
+IN_THE_WAY = frozenset({errno.ENOTDIR, errno.EISDIR, errno.EEXIST, errno.ELOOP})
+ENVIRONMENT_ERRORS = IN_THE_WAY | {errno.ENOSPC, errno.EDQUOT, errno.EROFS, errno.EACCES, errno.EMFILE, errno.ENFILE}
 
 
 def help_text() -> str:
@@ -164,6 +166,8 @@ def _cure(error: OSError, argv: list[str], fleet: Fleet | None) -> str:
     """What helps; another home does only where a file of this one is meant and nothing in it is needed."""
     if error.errno in (errno.EMFILE, errno.ENFILE):
         return "too many files are open: end what holds them, or raise the limit (`ulimit -n`)"
+    if error.errno in IN_THE_WAY:
+        return "something else stands where fleet keeps its own: move it away"
     cure = "make room" if error.errno in (errno.ENOSPC, errno.EDQUOT) else "mend the rights or the mount"
     if fleet is None or not isinstance(error.filename, str) or argv[0] not in FRESH:
         return cure
@@ -177,17 +181,17 @@ def _bug(error: Exception, argv: list[str], fleet: Fleet | None) -> int:
     import traceback  # noqa: PLC0415  # paid only where it is used
 
     folder = fleet.layout.logs if fleet and os.path.isdir(fleet.layout.logs) else tempfile.gettempdir()
-    path = os.path.join(folder, f"fleet-bug-{os.getpid()}.log")
     from fleet.formats.redaction import Redactor  # noqa: PLC0415  # paid only where it is used
 
     text = Redactor().text("".join(traceback.format_exception(error)))
     output.say(f"fleet: a bug of fleet: {type(error).__name__}: {' '.join(str(error).split())}")
     try:
-        with open(path, "w", encoding="utf-8") as f:
+        handle, path = tempfile.mkstemp(".log", "fleet-bug-", folder)
+        with open(handle, "w", encoding="utf-8") as f:
             f.write(f"fleet {version()}, Python {sys.version}\n{' '.join(argv[:1])}\n{text}")
         output.say(f"hint: please report it with {path}")
     except OSError:
-        output.say(f"hint: please report it; the log {path} could not be written")
+        output.say(f"hint: please report it; its log could not be written in {folder}")
     return EXIT_BUG
 
 

@@ -28,7 +28,10 @@ WAITS = tuple(DONE)
 
 def order_of(args: argparse.Namespace, fleet: Fleet) -> Order:
     """The order that the command line, or a task of a file, means."""
-    cwd = os.path.abspath(os.path.expanduser(args.cwd if args.cwd is not None else "."))
+    try:
+        cwd = os.path.abspath(os.path.expanduser(args.cwd if args.cwd is not None else "."))
+    except FileNotFoundError as e:
+        raise UsageError("the current directory is gone", hint="change to another, or give one with --cwd") from e
     if not os.path.isdir(cwd):
         raise UsageError(f"no such directory: {cwd}", hint="give an existing one with --cwd")
     if args.timeout < 0:
@@ -93,11 +96,10 @@ def variables(args: argparse.Namespace) -> dict[str, str]:
     lines: list[tuple[str, str]] = []
     if args.env_file is not None:
         try:
-            with open(args.env_file, encoding="utf-8") as f:
-                stripped = (line.strip() for line in f)
-                lines = [(args.env_file, line) for line in stripped if line and not line.startswith("#")]
-        except (OSError, UnicodeDecodeError) as e:
+            stripped = [line.strip() for line in given.read(args.env_file).decode("utf-8").split("\n")]
+        except UnicodeDecodeError as e:
             raise UsageError(f"cannot read {args.env_file}: {e}") from e
+        lines = [(args.env_file, line) for line in stripped if line and not line.startswith("#")]
     found = {}
     for where, line in [*lines, *(("--env", item) for item in args.env)]:
         name, equals, value = line.partition("=")

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import argparse
 import importlib
+import math
 
 from fleet.cli.table import COMMANDS
 from fleet.errors import UsageError
@@ -11,7 +12,7 @@ from fleet.errors import UsageError
 TYPE_CHECKING = False
 if TYPE_CHECKING:
     from types import ModuleType
-    from typing import NoReturn
+    from typing import Any, NoReturn
 
 #: Commands whose arguments belong to another program.
 PASS_THROUGH = frozenset({"fake-agent"})
@@ -22,6 +23,10 @@ class Parser(argparse.ArgumentParser):
 
     takes_text = ""  #: how a command is written one of whose arguments is a text that may begin with a dash
 
+    def __init__(self, **options: Any) -> None:
+        super().__init__(**options)
+        self.register("type", float, _number)
+
     def error(self, message: str) -> NoReturn:
         """Raise instead of exiting."""
         hint = f"`{self.prog} --help` shows what there is"
@@ -31,6 +36,14 @@ class Parser(argparse.ArgumentParser):
         if self.takes_text and message.startswith("unrecognized arguments: -"):
             hint = f"a text that begins with a dash goes behind `--`: {self.takes_text}; {hint}"
         raise UsageError(message, hint=hint)
+
+
+def _number(text: str) -> float:
+    """What `float` says of an option's value, but for nan: it is neither too large nor too small for anything."""
+    number = float(text)
+    if math.isnan(number):
+        raise ValueError(text)
+    return number
 
 
 def module_of(name: str) -> ModuleType:

@@ -11,7 +11,7 @@ from fleet.formats.atomic import Lock, remove_file
 from fleet.formats.states import Existence
 from fleet.formats.tuples import NamedTuple
 from fleet.process.table import read_process
-from fleet.tmux.client import check_socket, check_version
+from fleet.tmux.client import check_socket, check_version, make_folder
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
@@ -80,6 +80,7 @@ class Dispatcher:
                     undo.callback(launch.remove, fleet.layout, order.agent_id)
                     undo.callback(remove_file, fleet.layout.task(order.dispatch_id))
                     start = fleet.starter.journal(order, plan)
+            undo.callback(make_folder(order.socket))
             undo.callback(remove_file, fleet.layout.record(order.agent_id))
             undo.callback(self._end, order)
             fleet.starter.hold(start)

@@ -50,8 +50,14 @@ def carry_out(fleet: Fleet, done: Callable[[], bool], timeout_seconds: float, wh
         if done():
             return
         if clock.monotonic() >= end:
-            raise TimedOut(f"{what}: not within {timeout_seconds:g} s; the drain goes on with it")
+            raise TimedOut(f"{what}: not within {timeout_seconds:g} s; {outlook(fleet)}")
         clock.sleep(pause(clock.monotonic() - begun))
+
+
+def outlook(fleet: Fleet) -> str:
+    """What becomes of what is not done yet."""
+    pid = DrainLock(fleet.layout, fleet.clock).suspended()
+    return "the drain goes on with it" if pid is None else f"the drain is suspended: `kill -CONT {pid}` lets it go on"
 
 
 def start_background(fleet: Fleet) -> bool:

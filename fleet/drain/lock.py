@@ -7,7 +7,7 @@ import os
 from fleet.errors import BadFile
 from fleet.formats.atomic import Lock, encode, ensure_dir, read_object, remove_file, write_file
 from fleet.formats.times import rfc3339
-from fleet.process.table import own_identity
+from fleet.process.table import is_suspended, own_identity
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
@@ -75,3 +75,8 @@ class DrainLock:
             return read_object(self._note)
         except (FileNotFoundError, BadFile):
             return None
+
+    def suspended(self) -> int | None:
+        """The pid of a drain that was stopped by a signal: it holds the lock, and nothing goes on."""
+        pid = (self.holder() or {}).get("pid")
+        return pid if isinstance(pid, int) and is_suspended(pid) else None

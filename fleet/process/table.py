@@ -206,3 +206,13 @@ def _kernels_boot_id() -> str | None:
             return f.read().strip()
     except OSError:
         return None
+
+
+def is_suspended(pid: int) -> bool:
+    """Whether a process was stopped by a signal (SIGSTOP, Ctrl-Z) and does nothing; False when that cannot be told."""
+    import psutil  # noqa: PLC0415  # paid only where it is used
+
+    try:
+        return bool(psutil.Process(pid).status() == psutil.STATUS_STOPPED)
+    except (psutil.Error, OSError):
+        return False

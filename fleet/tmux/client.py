@@ -9,16 +9,22 @@ A whole command over 16 kB is refused; text goes by load-buffer on standard inpu
 
 from __future__ import annotations
 
+import contextlib
 import functools
 import os
 import re
 import shutil
+import stat
 import subprocess
 
 from fleet.errors import EnvironmentMissing, Unreachable
 from fleet.formats.atomic import ensure_dir
 from fleet.formats.states import Existence
 from fleet.formats.tuples import NamedTuple
+
+TYPE_CHECKING = False
+if TYPE_CHECKING:
+    from collections.abc import Callable
 
 OLDEST = (3, 2)
 SOCKET_PATH_BYTES = 103  #: macOS allows 104 with the closing NUL, Linux 108
@@ -174,10 +180,10 @@ def _version_of(path: str, _changed_at: int) -> str:
 
 def check_socket(socket: str) -> None:
     """
-    Make the socket's folder when missing.
+    Refuse what can be no socket.
 
     Raises:
-        EnvironmentMissing: the path is too long for a socket, or the folder cannot be made.
+        EnvironmentMissing: it is too long, or something else stands there: tmux would put its socket in a file's place.
     """
     if len(os.fsencode(socket)) > SOCKET_PATH_BYTES:
         raise EnvironmentMissing(
@@ -185,6 +191,32 @@ def check_socket(socket: str) -> None:
             hint=f"name one of at most {SOCKET_PATH_BYTES} bytes with FLEET_TMUX_SOCKET",
         )
     try:
+        mode = os.stat(socket).st_mode
+    except OSError:
+        return  # there is none yet, or tmux says what is wrong with it
+    if not stat.S_ISSOCK(mode):
+        raise EnvironmentMissing(f"no tmux socket: {socket} is something else", hint="name one with FLEET_TMUX_SOCKET")
+
+
+def make_folder(socket: str) -> Callable[[], None]:
+    """
+    Make the socket's folder when it is missing; what takes that back, as long as nothing else is there.
+
+    Raises:
+        EnvironmentMissing: it cannot be made.
+    """
+    folder, missing_ones = os.path.dirname(socket), []
+    while folder and not os.path.lexists(folder):
+        missing_ones.append(folder)
+        folder = os.path.dirname(folder)
+    try:
         ensure_dir(os.path.dirname(socket))
     except OSError as e:
         raise EnvironmentMissing(f"cannot make the tmux socket's folder {os.path.dirname(socket)}: {e.strerror}") from e
+
+    def take_back() -> None:
+        with contextlib.suppress(OSError):
+            for one in missing_ones:
+                os.rmdir(one)
+
+    return take_back

@@ -1,4 +1,4 @@
-"""What a drain loop does with signals."""
+"""What a drain loop does with signals, and how others see it."""
 
 import os
 import signal
@@ -29,3 +29,21 @@ def test_what_was_ignored_from_the_start_stays_ignored(former, ignored):
         os.kill(os.getpid(), number)
 
     assert len(ENDING) - len(ignored) == len(ends)
+
+
+def test_a_suspended_drain_is_named(world):
+    """It holds the lock and does nothing; whoever waits is told so, and what to do."""
+    world.dispatch("t", "hi\nSTUB: say=ok")
+    drain = world.start("drain")
+    world.until(lambda: world.run("drain", "--status").returncode == 0, "it runs")
+    drain.send_signal(signal.SIGSTOP)
+    cure = f"kill -CONT {drain.pid}"
+    world.until(lambda: cure in world.fleet("drain", "--status"), "it is stopped")
+
+    assert cure in world.json("send", "t", "hello", "--wait", "1")["error"]
+    assert cure.encode() in world.run("handoff", "t", "--timeout", "1").stderr
+
+    drain.send_signal(signal.SIGCONT)
+    world.until(lambda: not world.json("queue", "list"), "the handoff is over")
+    world.fleet("drain", "--stop")
+    assert 0 == drain.wait(30)

@@ -44,6 +44,9 @@ WRONG = [
     (("dispatch", "t", "--env-file", "/no/such"), 2, "cannot read"),
     (("dispatch", "t", "--timeout", "-1"), 2, "negative"),
     (("dispatch", "t", "--timeout", "soon"), 2, "soon"),
+    (("dispatch", "t", "--timeout", "nan"), 2, "nan"),
+    (("dispatch", "t", "--env-file", "/dev/zero"), 2, "larger than"),
+    (("dispatch", "t", "--prompt-file", "/dev/zero"), 2, "larger than"),
     (("dispatch", "t", "--wait", "done"), 2, "done"),
     (("dispatch", "t", "--engine", "command"), 2, "needs a program"),
     (("dispatch", "t", "--engine", "command", "--", "no-such-program-x"), 5, "not installed"),
@@ -169,6 +172,55 @@ def test_too_little_room(world, setting):
     assert 5 == done.returncode
     assert b"MB" in done.stderr
     assert [] == world.agents()
+
+
+def test_a_current_directory_that_is_gone(world):
+    """Nothing is started in another one."""
+    import subprocess
+    import sys
+
+    script = 'mkdir gone && cd gone && rmdir ../gone && exec "$@"'
+    argv = [sys.executable, "-m", "fleet", "dispatch", "t", "--engine", "fake", "--prompt", "x"]
+    done = subprocess.run(["sh", "-c", script, "sh", *argv], env=world.env, cwd=world.project, capture_output=True)
+
+    assert (2, []) == (done.returncode, world.agents())
+    assert b"the current directory is gone" in done.stderr
+
+
+def test_what_stands_in_the_way_of_a_folder(world):
+    """It is named, and it is no bug: nothing is lost, and when it is moved away everything goes on."""
+    world.dispatch("way", "x\nSTUB: say=ok")
+    (world.fleet_home / "handoffs").rmdir()
+    (world.fleet_home / "handoffs").write_text("mine")
+
+    done = world.run("handoff", "way")
+
+    assert 5 == done.returncode
+    assert b"/handoffs\nhint: something else stands where" in done.stderr
+    (world.fleet_home / "handoffs").unlink()
+    world.fleet("handoff", "way")
+
+
+@pytest.mark.parametrize("wrong", [("--cwd", "/no/such"), ("--engine", "command", "--", "no-such-program-x")])
+def test_a_refused_dispatch_leaves_no_folder_of_a_socket(bare, monkeypatch, tmp_path, wrong):
+    """Not the ones above it either."""
+    monkeypatch.setenv("FLEET_TMUX_SOCKET", str(tmp_path / "a" / "b" / "s"))
+
+    bare("dispatch", "t", *wrong)
+
+    assert not (tmp_path / "a").exists()
+
+
+def test_a_dispatch_that_fails_late_takes_the_folder_of_its_socket_back(world):
+    """Here its server cannot start."""
+    world.env |= {"FLEET_TMUX_SOCKET": str(world.root / "a" / "b" / "s"), "FLEET_TMUX_BIN": str(world.bin / "tmux")}
+    (world.bin / "tmux").write_text('#!/bin/sh\n[ "$1" = -V ] && echo tmux 3.3a && exit\necho no >&2; exit 1\n')
+    (world.bin / "tmux").chmod(0o755)
+
+    done = world.run("dispatch", "t", "--engine", "fake", "--prompt", "x")
+
+    assert 0 != done.returncode
+    assert not (world.root / "a").exists()
 
 
 def test_a_working_directory_that_vanishes_is_an_error(world):

@@ -167,6 +167,13 @@ def test_the_oldest_tmux(tmp_path, version, fine):
             check_version(str(path))
 
 
+def test_a_file_is_not_replaced_by_a_socket(tmp_path):
+    """tmux would remove it."""
+    (tmp_path / "notes").write_text("mine")
+    with pytest.raises(EnvironmentMissing, match="something else"):
+        check_socket(str(tmp_path / "notes"))
+
+
 def test_a_socket_path_that_is_too_long(tmp_path):
     """It is refused before tmux says success and makes nothing."""
     with pytest.raises(EnvironmentMissing):

@@ -152,11 +152,14 @@ def _ask(args: argparse.Namespace, fleet: Fleet, lock: DrainLock) -> dict[str, i
 
 def _status(args: argparse.Namespace, lock: DrainLock) -> int:
     held = lock.is_held()
-    holder = lock.holder() or {}
+    holder, suspended = lock.holder() or {}, lock.suspended()
     if args.json:
-        output.data({"running": held, "pid": holder.get("pid"), "since": holder.get("since")})
+        output.data({"running": held, "pid": holder.get("pid"), "since": holder.get("since"),
+                     "suspended": suspended is not None})  # fmt: skip
     elif held:
         print(f"a drain runs: pid {holder.get('pid', 'unknown')} since {holder.get('since', 'unknown')}")
+        if suspended is not None:
+            print(f"it was stopped by a signal and does nothing: `kill -CONT {suspended}` lets it go on")
     else:
         print("no drain runs; hooks and commands start one when there is something to do")
     return EXIT_OK if held else EXIT_NO
@@ -182,10 +185,11 @@ def _stop(args: argparse.Namespace, fleet: Fleet, lock: DrainLock) -> int:
 
 
 def _detach(args: argparse.Namespace, fleet: Fleet, lock: DrainLock) -> int:
-    from fleet.tmux.client import check_socket, check_version  # noqa: PLC0415  # paid only where it is used
+    from fleet.tmux.client import check_socket, check_version, make_folder  # noqa: PLC0415  # paid only where it is used
 
     check_version(fleet.tmux_binary)
     check_socket(fleet.socket)
+    make_folder(fleet.socket)
     if lock.is_held():
         raise Refused("a drain runs already", hint="`fleet drain --status` tells more")
     tmux = fleet.tmux_on(fleet.socket)

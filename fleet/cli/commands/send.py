@@ -14,7 +14,7 @@ from __future__ import annotations
 
 from fleet.cli import given, output
 from fleet.clock import pause
-from fleet.drain.carry import start_background
+from fleet.drain.carry import outlook, start_background
 from fleet.drain.sending import Result, Sent, note, result, send
 from fleet.errors import EXIT_NO, EXIT_OK, EXIT_UNCONFIRMED, Refused, UsageError
 from fleet.formats.states import Turn
@@ -157,7 +157,7 @@ def _row(fleet: Fleet, look: Looker, one: Sent, found: Result, waited: float) ->
     row = {"message_id": one.message_id, "agent_id": one.agent_id, "dispatch_id": one.dispatch_id,
            "result": found.value}  # fmt: skip
     if found == Result.QUEUED and waited:
-        why = _hindrance(fleet, look, one.agent_id) or "the drain goes on"
+        why = _hindrance(fleet, look, one.agent_id) or outlook(fleet)
         row["error"] = f"not delivered within {waited:g} s; {why}"
     added = note(fleet, one) if found in (Result.UNCONFIRMED, Result.REFUSED) else None
     if added is not None:
