@@ -4,6 +4,7 @@ import json
 import os
 import subprocess
 import sys
+import tempfile
 from pathlib import Path
 
 import jsonschema
@@ -15,6 +16,7 @@ from hypothesis import strategies as st
 from fleet import config, config_edit, yaml_files
 from fleet.errors import UsageError
 from fleet.formats.layout import Layout
+from tests import memory
 from tests.house.test_house import ROOT, SCHEMAS
 
 SCHEMA = json.loads(next(p for p in SCHEMAS if p.stem == "config").read_text())
@@ -300,16 +302,17 @@ NAMES = st.lists(st.sampled_from(["a", "b", "c"]), min_size=1, max_size=3).map("
 
 
 @given(st.lists(st.tuples(NAMES, st.integers(0, 9)), max_size=6), NAMES)
-def test_set_then_unset_leaves_what_was_there(tmp_path_factory, pairs, name):
+def test_set_then_unset_leaves_what_was_there(pairs, name):
     """Whatever the file holds: only the named value comes and goes."""
-    path = str(tmp_path_factory.mktemp("c") / "c.yaml")
-    for one, value in pairs:
-        Path(path).write_bytes(config_edit.change(path, one, value))
-    before = yaml.safe_load(Path(path).read_text()) if os.path.exists(path) else None
-    Path(path).write_bytes(config_edit.change(path, f"new.{name}", 5))
-    assert 5 == _at(yaml.safe_load(Path(path).read_text()), f"new.{name}")
-    Path(path).write_bytes(config_edit.change(path, f"new.{name}", None, remove=True))
-    assert (before or None) == (yaml.safe_load(Path(path).read_text()) or None)
+    with tempfile.TemporaryDirectory(dir=memory.FOLDER) as folder:
+        path = f"{folder}/c.yaml"
+        for one, value in pairs:
+            Path(path).write_bytes(config_edit.change(path, one, value))
+        before = yaml.safe_load(Path(path).read_text()) if os.path.exists(path) else None
+        Path(path).write_bytes(config_edit.change(path, f"new.{name}", 5))
+        assert 5 == _at(yaml.safe_load(Path(path).read_text()), f"new.{name}")
+        Path(path).write_bytes(config_edit.change(path, f"new.{name}", None, remove=True))
+        assert (before or None) == (yaml.safe_load(Path(path).read_text()) or None)
 
 
 def _at(data, name):
