@@ -78,5 +78,6 @@ class DrainLock:
 
     def suspended(self) -> int | None:
         """The pid of a drain that was stopped by a signal: it holds the lock, and nothing goes on."""
-        pid = (self.holder() or {}).get("pid")
-        return pid if isinstance(pid, int) and is_suspended(pid) else None
+        holder = self.holder() or {}
+        pid = holder.get("pid")
+        return pid if isinstance(pid, int) and is_suspended(pid, str(holder.get("pid_start"))) else None

@@ -208,10 +208,13 @@ def _kernels_boot_id() -> str | None:
         return None
 
 
-def is_suspended(pid: int) -> bool:
-    """Whether a process was stopped by a signal (SIGSTOP, Ctrl-Z) and does nothing; False when that cannot be told."""
-    import psutil  # noqa: PLC0415  # paid only where it is used
+def is_suspended(pid: int, start: str) -> bool:
+    """Whether that very process was stopped by a signal (SIGSTOP, Ctrl-Z); False when that cannot be told."""
+    import psutil  # noqa: PLC0415  # only where somebody waited in vain, or asks
 
+    found = read_process(pid)
+    if found is None or found.start != start:
+        return False
     try:
         return bool(psutil.Process(pid).status() == psutil.STATUS_STOPPED)
     except (psutil.Error, OSError):

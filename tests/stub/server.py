@@ -189,7 +189,7 @@ class Handler(BaseHTTPRequestHandler):
         plan = self.server.stub.plan(request)
         self._record(body, kind=kind, prompt=request.prompt, plan=plan._asdict())
         time.sleep(plan.delay_seconds)
-        while plan.after and not os.path.exists(plan.after):
+        while plan.after and not os.path.exists(plan.after) and self.server.fileno() >= 0:  # -1: the stub has ended
             time.sleep(POLL_SECONDS)
         if plan.error:
             kind_of_error = ERROR_TYPES.get(plan.error, "api_error")

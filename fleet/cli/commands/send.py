@@ -7,7 +7,8 @@ examples:
 
 results: delivered, queued (exit 0), refused (exit 1), unconfirmed (exit 6).
 Into an engine without hooks the text is typed: its control characters become visible (^[), and several lines are
-delivered only where tmux says that the program takes them as one paste (3.8), else unconfirmed.
+delivered only where tmux says that the program takes them as one paste (3.8), else unconfirmed. A line longer than its
+terminal lets through is refused, and nothing is typed.
 """
 
 from __future__ import annotations
